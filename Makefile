@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 .PHONY: demo test lint types imports protos site bench quality oldest pythons locks sbom audit clean
 
 demo: .venv/run
-	$(BIN)/tryst demo --out demo
+	$(BIN)/gemel demo --out demo
 
 # Tests start hundreds of processes: where Python is told to keep no compiled modules, each would compile all it imports.
 test: export PYTHONDONTWRITEBYTECODE =
@@ -29,20 +29,20 @@ imports: .venv/dev
 	$(BIN)/lint-imports
 
 protos: .venv/dev
-	$(BIN)/python -m tryst.protos.compile
+	$(BIN)/python -m gemel.protos.compile
 
 # The documentation as a site in site/, for a browser or any web server; nothing is fetched but the packages.
 site: .venv/run
 	$(PIP) install --constraint constraints.txt --editable '.[site]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-# The peers come along: anonlink beside Tryst, clkhash in an environment of its own, since it needs older packages.
+# The peers come along: anonlink beside Gemel, clkhash in an environment of its own, since it needs older packages.
 bench: .venv/dev .venv-clkhash
 	$(PIP) install --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks encode
 	$(BIN)/python -m benchmarks compare
 
-# Splink and recordlinkage bring packages that Tryst does not have.
+# Splink and recordlinkage bring packages that Gemel does not have.
 quality: .venv/dev .venv-peers
 	$(BIN)/python -m benchmarks quality
 
@@ -138,7 +138,7 @@ audit: .venv-audit
 	$@/bin/python -m pip --disable-pip-version-check --quiet install clkhash==0.18.3
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tryst needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Gemel needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 
 .venv/run: .venv/bin/python pyproject.toml constraints.txt

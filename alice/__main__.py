@@ -1,10 +1,10 @@
-"""Alice's service: ``python -m tryst.alice --config alice.yaml``."""
+"""Alice's service: ``python -m gemel.alice --config alice.yaml``."""
 
 import sys
 
-from tryst.alice import PARTY
-from tryst.alice.commands import load_gate
-from tryst.common.custodian.program import main
+from gemel.alice import PARTY
+from gemel.alice.commands import load_gate
+from gemel.common.custodian.program import main
 
 if __name__ == "__main__":
     sys.exit(main(PARTY, load_gate=load_gate))

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._built_population import SMALL, built
-from tryst.carole.assessment import Combined
-from tryst.carole.assessment.differences import EarlierRelease, differences
-from tryst.carole.assessment.publication import base_table, publication
-from tryst.carole.assessment.released_counts import coding, counted
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.specification.model.assessment import PublishedTable
+from gemel.carole.assessment import Combined
+from gemel.carole.assessment.differences import EarlierRelease, differences
+from gemel.carole.assessment.publication import base_table, publication
+from gemel.carole.assessment.released_counts import coding, counted
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.specification.model.assessment import PublishedTable
 
 LEFT = (1, 2, 10, 100)
 """People who have left."""

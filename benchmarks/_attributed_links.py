@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import KEY as SEED
 from benchmarks._in_process import signed
-from tryst.carole.assessment import Combined, combine
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.extended_latent import BayesFactors, ExtendedSettings, Values, Variable, WeightedPairs
-from tryst.carole.extended_latent.estimation import estimate
-from tryst.common.encoding.categories import labels_by_code
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, encoding_digest
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification
-from tryst.risk.models import JointDistribution, JointVariable
+from gemel.carole.assessment import Combined, combine
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.extended_latent import BayesFactors, ExtendedSettings, Values, Variable, WeightedPairs
+from gemel.carole.extended_latent.estimation import estimate
+from gemel.common.encoding.categories import labels_by_code
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification
+from gemel.risk.models import JointDistribution, JointVariable
 
 ROLES = {
     "SocioEcon": "key",

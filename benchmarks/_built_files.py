@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine import FieldPlan, LinkagePlan
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.common.specification import LEVELS
+from gemel.carole.engine import FieldPlan, LinkagePlan
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.specification import LEVELS
 
 BITS = 256
 SIZES = {"given_name": 120, "surname": 250, "born": 400, "town": 40, "street": 150, "sex": 2}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment import Combined
-from tryst.carole.assessment.attribution import Groups, learnt
-from tryst.carole.assessment.publication import recovery
-from tryst.common.specification import Specification, load_specification
-from tryst.risk.models.counts import distinct_rows
+from gemel.carole.assessment import Combined
+from gemel.carole.assessment.attribution import Groups, learnt
+from gemel.carole.assessment.publication import recovery
+from gemel.common.specification import Specification, load_specification
+from gemel.risk.models.counts import distinct_rows
 
 MISSING = 0.02
 FALSE_LINKS = 0.02

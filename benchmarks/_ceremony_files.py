@@ -7,8 +7,8 @@ import socket
 import numpy as np
 import polars as pl
 
-from tryst.coordinator.demonstration.people import two_files
-from tryst.coordinator.demonstration.people.insured import with_traits
+from gemel.coordinator.demonstration.people import two_files
+from gemel.coordinator.demonstration.people.insured import with_traits
 
 EXAMPLE = "carole.example.org:7443"
 """Carole's address on the page."""

@@ -1,6 +1,6 @@
 """Carole's page of metrics, read before her processes are struck and when all is quiet, compared with the audit log.
 
-A page shows the size of the log (`tryst_audit_entries`), read in the same transaction as whatever else it shows of the
+A page shows the size of the log (`gemel_audit_entries`), read in the same transaction as whatever else it shows of the
 store. So what follows from the log is compared exactly with the log as it was then, at any moment, also amid kills.
 Everything else has a kind too (`KINDS`): a metric of none is a problem, so that a new one is thought about.
 """
@@ -14,8 +14,8 @@ from http.client import HTTPConnection, HTTPException
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tryst.carole.projects import RunState, State
-from tryst.common.audit import AuditEntry
+from gemel.carole.projects import RunState, State
+from gemel.common.audit import AuditEntry
 
 Series = tuple[str, tuple[tuple[str, str], ...]]
 """A sample's name and labels."""
@@ -31,41 +31,41 @@ class Kind(StrEnum):
 
 
 KINDS: Mapping[str, Kind] = {
-    "tryst_projects": Kind.LOG,
-    "tryst_runs": Kind.LOG,
-    "tryst_queue_runs": Kind.LOG,
-    "tryst_uploads_open": Kind.LOG,
-    "tryst_audit_entries": Kind.LOG,
-    "tryst_audit_witnessed_entries": Kind.STORE,
-    "tryst_audit_witness_age_seconds": Kind.STORE,
-    "tryst_queue_age_seconds": Kind.STORE,
-    "tryst_run_progress": Kind.STORE,
-    "tryst_run_lease_age_seconds": Kind.STORE,
-    "tryst_uploads_open_bytes": Kind.STORE,
-    "tryst_store_payloads": Kind.STORE,
-    "tryst_store_bytes": Kind.STORE,
-    "tryst_retention_due": Kind.STORE,
-    "tryst_last_run_stage_seconds": Kind.STORE,
-    "tryst_last_run_candidate_pairs": Kind.STORE,
-    "tryst_last_run_patterns": Kind.STORE,
-    "tryst_last_run_peak_bytes": Kind.STORE,
-    "tryst_last_run_granted_bytes": Kind.STORE,
-    "tryst_rpc_seconds": Kind.PROCESS,
-    "tryst_rpc_received_bytes": Kind.PROCESS,
-    "tryst_rpc_sent_bytes": Kind.PROCESS,
-    "tryst_rpc_denied": Kind.PROCESS,
-    "tryst_worker_starts": Kind.PROCESS,
-    "tryst_info": Kind.NOW,
-    "tryst_store_up": Kind.NOW,
-    "tryst_worker_up": Kind.NOW,
-    "tryst_workers": Kind.NOW,
-    "tryst_check": Kind.NOW,
-    "tryst_disk_free_bytes": Kind.NOW,
-    "tryst_disk_size_bytes": Kind.NOW,
-    "tryst_certificate_days_left": Kind.NOW,
-    "tryst_certificate_ending": Kind.NOW,
-    "tryst_member_certificate_days_left": Kind.NOW,
-    "tryst_member_certificate_ending": Kind.NOW,
+    "gemel_projects": Kind.LOG,
+    "gemel_runs": Kind.LOG,
+    "gemel_queue_runs": Kind.LOG,
+    "gemel_uploads_open": Kind.LOG,
+    "gemel_audit_entries": Kind.LOG,
+    "gemel_audit_witnessed_entries": Kind.STORE,
+    "gemel_audit_witness_age_seconds": Kind.STORE,
+    "gemel_queue_age_seconds": Kind.STORE,
+    "gemel_run_progress": Kind.STORE,
+    "gemel_run_lease_age_seconds": Kind.STORE,
+    "gemel_uploads_open_bytes": Kind.STORE,
+    "gemel_store_payloads": Kind.STORE,
+    "gemel_store_bytes": Kind.STORE,
+    "gemel_retention_due": Kind.STORE,
+    "gemel_last_run_stage_seconds": Kind.STORE,
+    "gemel_last_run_candidate_pairs": Kind.STORE,
+    "gemel_last_run_patterns": Kind.STORE,
+    "gemel_last_run_peak_bytes": Kind.STORE,
+    "gemel_last_run_granted_bytes": Kind.STORE,
+    "gemel_rpc_seconds": Kind.PROCESS,
+    "gemel_rpc_received_bytes": Kind.PROCESS,
+    "gemel_rpc_sent_bytes": Kind.PROCESS,
+    "gemel_rpc_denied": Kind.PROCESS,
+    "gemel_worker_starts": Kind.PROCESS,
+    "gemel_info": Kind.NOW,
+    "gemel_store_up": Kind.NOW,
+    "gemel_worker_up": Kind.NOW,
+    "gemel_workers": Kind.NOW,
+    "gemel_check": Kind.NOW,
+    "gemel_disk_free_bytes": Kind.NOW,
+    "gemel_disk_size_bytes": Kind.NOW,
+    "gemel_certificate_days_left": Kind.NOW,
+    "gemel_certificate_ending": Kind.NOW,
+    "gemel_member_certificate_days_left": Kind.NOW,
+    "gemel_member_certificate_ending": Kind.NOW,
 }
 """By family, as Prometheus' own parser names it."""
 
@@ -123,7 +123,7 @@ class Page:
             for family in families
             for sample in family.samples
         }
-        ours = frozenset(family.name for family in families if family.name.startswith("tryst"))
+        ours = frozenset(family.name for family in families if family.name.startswith("gemel"))
         return cls(values["process_start_time_seconds", ()], values, ours)
 
     def value(self, name: str, **labels: str) -> float:
@@ -137,7 +137,7 @@ class Page:
     @property
     def entries(self) -> int | None:
         """Size of the log when the store was read; None where it was not."""
-        found = self.values.get(("tryst_audit_entries", ()))
+        found = self.values.get(("gemel_audit_entries", ()))
         return None if found is None else int(found)
 
 
@@ -174,13 +174,13 @@ class Replay:
         """Every series that follows from the log."""
         projects, runs = list(self._projects.values()), [state for _, state in self._runs.values()]
         found = {
-            ("tryst_projects", (("state", state.name.lower()),)): float(projects.count(state.name.lower()))
+            ("gemel_projects", (("state", state.name.lower()),)): float(projects.count(state.name.lower()))
             for state in State
         }
-        found |= {("tryst_runs", (("state", state.name.lower()),)): float(runs.count(state)) for state in RunState}
-        found["tryst_queue_runs", ()] = float(runs.count(RunState.QUEUED))
-        found["tryst_uploads_open", ()] = float(len(self._open))
-        found["tryst_audit_entries", ()] = float(self.size)
+        found |= {("gemel_runs", (("state", state.name.lower()),)): float(runs.count(state)) for state in RunState}
+        found["gemel_queue_runs", ()] = float(runs.count(RunState.QUEUED))
+        found["gemel_uploads_open", ()] = float(len(self._open))
+        found["gemel_audit_entries", ()] = float(self.size)
         return found
 
 
@@ -199,7 +199,7 @@ def compared(pages: Sequence[Page], entries: Iterable[AuditEntry]) -> Iterator[s
             if page.values.get(series) != value:
                 yield f"at entry {replay.size} {_shown(series)} is {page.values.get(series)}, by the log {value:g}"
         for (name, labels), value in page.values.items():
-            if name == "tryst_audit_witnessed_entries" and not 0 <= value <= replay.size:
+            if name == "gemel_audit_witnessed_entries" and not 0 <= value <= replay.size:
                 yield f"at entry {replay.size} {_shown((name, labels))} is {value:g}"
 
 
@@ -215,7 +215,7 @@ def _counted(pages: Sequence[Page]) -> Iterator[str]:
                 yield f"{_shown(series)} fell from {value:g} to {counters.get(series)} while its process lived"
         former[page.process] = counters
         for series, value in page.values.items():
-            if series[0].startswith("tryst_") and not value >= 0 and not series[0].startswith("tryst_certificate"):
+            if series[0].startswith("gemel_") and not value >= 0 and not series[0].startswith("gemel_certificate"):
                 yield f"{_shown(series)} is {value}"
 
 

@@ -17,11 +17,11 @@ from typing import TypeVar
 import numpy as np
 
 from benchmarks._chaos_site import Site, specification
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import load_specification, specification_digest
-from tryst.coordinator.client.connection import connect
-from tryst.coordinator.client.steward_client import connect_steward
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import load_specification, specification_digest
+from gemel.coordinator.client.connection import connect
+from gemel.coordinator.client.steward_client import connect_steward
+from gemel.protos.linkage.v1 import project_pb2
 
 STATE = project_pb2.ProjectState
 ACTIVE = (project_pb2.RUN_STATE_QUEUED, project_pb2.RUN_STATE_RUNNING, project_pb2.RUN_STATE_RESOLVING)
@@ -178,7 +178,7 @@ class Conductor:
                         releases = sum(entry.action == "release" for entry in entries)
                         links = self._site.links(self._project, status.run.run)
                         return Ended(links, releases, len(runs), time.monotonic() - began)
-                except TrystError as error:
+                except GemelError as error:
                     self.last_error = str(error)
         raise AssertionError(f"{self._project} did not end: in {self.stage}, last error: {self.last_error}")
 
@@ -191,7 +191,7 @@ class Conductor:
                 try:
                     coordinator.erase(self._project)
                     return
-                except TrystError:
+                except GemelError:
                     if time.monotonic() > until:
                         raise
                 time.sleep(TICK_SECONDS)
@@ -202,7 +202,7 @@ class Conductor:
         while True:
             try:
                 return opened.enter_context(call())
-            except TrystError as error:
+            except GemelError as error:
                 self.last_error = str(error)
                 if error.code is not ErrorCode.UNAVAILABLE or time.monotonic() > until:
                     raise

@@ -13,12 +13,12 @@ from sqlalchemy import select
 
 from benchmarks._chaos_metrics import Page, compared
 from benchmarks._chaos_site import Site
-from tryst.carole.configuration import CaroleConfiguration, load_carole
-from tryst.carole.store import audit
-from tryst.carole.store.database import Database
-from tryst.carole.store.release_record import COUNTS
-from tryst.carole.store.tables import payloads, results
-from tryst.common.audit import AuditEntry
+from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.carole.store import audit
+from gemel.carole.store.database import Database
+from gemel.carole.store.release_record import COUNTS
+from gemel.carole.store.tables import payloads, results
+from gemel.common.audit import AuditEntry
 
 _COUNTS = select(results.c.payload).where(results.c.recipient == COUNTS)
 
@@ -46,7 +46,7 @@ def remains(site: Site, seconds: float = 120.0) -> Iterator[str]:
     yield from compared(site.pages, entries)
     if page is not None:
         yield from nothing_left(page, released)
-    command = [sys.executable, "-m", "tryst", "audit", "verify", "--config", str(site.configs["carole"])]
+    command = [sys.executable, "-m", "gemel", "audit", "verify", "--config", str(site.configs["carole"])]
     verified = subprocess.run(command, capture_output=True, text=True, check=False)
     if verified.returncode:
         yield f"the audit log is not intact: {verified.stdout}{verified.stderr}"
@@ -54,12 +54,12 @@ def remains(site: Site, seconds: float = 120.0) -> Iterator[str]:
 
 def nothing_left(page: Page, released: int) -> Iterator[str]:
     """What the page shows of content, after every project has been erased: of releases the counts of their tables."""
-    if page.value("tryst_store_payloads") != released:
-        yield f"of {released} releases tryst_store_payloads is {page.value('tryst_store_payloads'):g}"
+    if page.value("gemel_store_payloads") != released:
+        yield f"of {released} releases gemel_store_payloads is {page.value('gemel_store_payloads'):g}"
     for name in ("uploads_open", "uploads_open_bytes", "retention_due", "queue_runs"):
-        if page.value(f"tryst_{name}"):
-            yield f"after all was erased tryst_{name} is {page.value(f'tryst_{name}'):g}"
-    for check, passed in page.labelled("tryst_check").items():
+        if page.value(f"gemel_{name}"):
+            yield f"after all was erased gemel_{name} is {page.value(f'gemel_{name}'):g}"
+    for check, passed in page.labelled("gemel_check").items():
         if passed != 1:
             yield f"check {check} is not passed at the end"
 

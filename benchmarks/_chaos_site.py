@@ -17,17 +17,17 @@ import polars as pl
 import alice
 import bob
 from benchmarks._chaos_metrics import Page
-from tryst.carole.configuration import template as carole_yaml
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.errors import TrystError
-from tryst.common.parties import Side
-from tryst.common.pki.certificates import Validity
-from tryst.common.pki.provisioning import provision
-from tryst.coordinator.client.client_configuration import steward_template
-from tryst.coordinator.client.client_configuration import template as coordinator_yaml
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.insured import trait_variables, with_traits
-from tryst.coordinator.rehearsal.processes import ServiceProcess, make_store
+from gemel.carole.configuration import template as carole_yaml
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.errors import GemelError
+from gemel.common.parties import Side
+from gemel.common.pki.certificates import Validity
+from gemel.common.pki.provisioning import provision
+from gemel.coordinator.client.client_configuration import steward_template
+from gemel.coordinator.client.client_configuration import template as coordinator_yaml
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
+from gemel.coordinator.rehearsal.processes import ServiceProcess, make_store
 
 CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
 SERVICES = ("carole", "alice", "bob")
@@ -136,7 +136,7 @@ class Site:
             with (self.logs / "watch.log").open("ab") as log:
                 self._watching = subprocess.Popen(
                     [
-                        *(sys.executable, "-m", "tryst", "project", "watch", project),
+                        *(sys.executable, "-m", "gemel", "project", "watch", project),
                         *("--config", str(self.configs["coordinator"])),
                     ],
                     stdout=log,
@@ -184,7 +184,7 @@ def _persons(frame: pl.DataFrame) -> dict[str, str]:
 def _alive(service: ServiceProcess) -> bool:
     try:
         service.check()
-    except TrystError:
+    except GemelError:
         return False
     return True
 

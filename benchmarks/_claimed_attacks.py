@@ -1,7 +1,7 @@
 """Files that break what the estimates of risk take for granted, and what the program claims and prints of each.
 
 Every file is read as a user's would be, without its population; the truth is counted among the people who exist. What
-is printed are the codes of the notes and warnings that `tryst risk identify` prints with these figures; those on the
+is printed are the codes of the notes and warnings that `gemel risk identify` prints with these figures; those on the
 models that it fits beside them are left out.
 """
 
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
-from tryst.common.errors import TrystError
-from tryst.risk.identification.assessment import wording
-from tryst.risk.identification.assessment.beside_keys import BesideKeys
-from tryst.risk.identification.assessment.measure_entry import entry
-from tryst.risk.identification.calibration.records import calibrated_risk
-from tryst.risk.identification.file_level import file_dis
-from tryst.risk.identification.key_file import KeyFile
+from gemel.common.errors import GemelError
+from gemel.risk.identification.assessment import wording
+from gemel.risk.identification.assessment.beside_keys import BesideKeys
+from gemel.risk.identification.assessment.measure_entry import entry
+from gemel.risk.identification.calibration.records import calibrated_risk
+from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.key_file import KeyFile
 
 SAMPLES = 10
 HEAD = (
@@ -104,7 +104,7 @@ def attacked_claims(own: AttackedFile, seed: int) -> AttackedClaims | None:
     file = beside.with_units(file)
     try:
         risk = calibrated_risk(file, weights=own.weights, seed=seed)
-    except TrystError:
+    except GemelError:
         return None
     dis = file_dis(file, weights=own.weights)
     found: dict[str, Any] = {

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binomtest
 
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
-from tryst.carole.assessment import Combined
-from tryst.carole.assessment.expected_matches import Believed, unique_links, unique_matches, with_interval
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.specification import Specification, load_specification
-from tryst.risk.models.counts import distinct_rows
+from gemel.carole.assessment import Combined
+from gemel.carole.assessment.expected_matches import Believed, unique_links, unique_matches, with_interval
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.specification import Specification, load_specification
+from gemel.risk.models.counts import distinct_rows
 
 NEAR = 0.05
 """Pairs below this link probability are not reported."""

@@ -1,7 +1,7 @@
 """How often the interval of DIS covers what it estimates, on public populations.
 
 DIS estimates Pr(CM | UM) of the very sample that was drawn, so each sample has its own truth: its sample uniques over
-all people who fit them. The interval is `tryst.risk.identification.dis`'s, of 95 % unless another level is asked for.
+all people who fit them. The interval is `gemel.risk.identification.dis`'s, of 95 % unless another level is asked for.
 Where a sample has few pairs the estimate is too high on average, a ratio with a small count below; the interval covers.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
-from tryst.risk.identification import dis
+from gemel.risk.identification import dis
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
 SAMPLES = 1_000

@@ -14,10 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
-from tryst.risk.identification.calibration.crowding import ShapePrior, fit_crowding
-from tryst.risk.identification.calibration.neighbours import neighbourhood
-from tryst.risk.identification.calibration.records import expected_reciprocal_with_company
-from tryst.risk.identification.key_file import KeyFile
+from gemel.risk.identification.calibration.crowding import ShapePrior, fit_crowding
+from gemel.risk.identification.calibration.neighbours import neighbourhood
+from gemel.risk.identification.calibration.records import expected_reciprocal_with_company
+from gemel.risk.identification.key_file import KeyFile
 
 SHAPES = ((1.5, 0.2), (1.5, 0.4), (1.0, 0.4))
 HEAD = (

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tryst.carole.cluster.certificates import make_certificates
-from tryst.carole.cluster.cluster_units import cluster_units
-from tryst.carole.cluster.engine_section import DaskEngine
-from tryst.carole.engine import Resources
-from tryst.common.keys.wrapping import WrappingKeys
+from gemel.carole.cluster.certificates import make_certificates
+from gemel.carole.cluster.cluster_units import cluster_units
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.engine import Resources
+from gemel.common.keys.wrapping import WrappingKeys
 
 START_SECONDS = 120
 
@@ -87,7 +87,7 @@ class ClusterProcesses:
         blobs
             The folder that it reads.
         source
-            A folder with Tryst's source, if not this one.
+            A folder with Gemel's source, if not this one.
         certificates
             Another folder of certificates than `keys`.
         wait
@@ -147,7 +147,7 @@ class ClusterProcesses:
         ready.unlink(missing_ok=True)
         self.scratch(name).mkdir(exist_ok=True)
         with (self._folder / f"{name}.log").open("wb") as output:
-            program = [sys.executable, "-m", "tryst", "carole", command]
+            program = [sys.executable, "-m", "gemel", "carole", command]
             self._processes[name] = subprocess.Popen(
                 [*program, "--config", str(configuration), "--ready-file", str(ready)],
                 stdout=output,

@@ -3,7 +3,7 @@
     python benchmarks/_encode_clkhash.py CSV SCHEMA WORKERS
 
 Prints JSON: seconds, processor seconds (of this process, hence of one worker) and rows. Imports nothing of
-Tryst, so that it runs in any environment that has clkhash.
+Gemel, so that it runs in any environment that has clkhash.
 """
 
 from __future__ import annotations

@@ -21,24 +21,24 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tryst.common.configuration import size_in_bytes
-from tryst.common.custodian.memory import MemoryLimit, high_water
-from tryst.common.custodian.source.cleaned_file import read_into
-from tryst.common.custodian.source.drawing import drawn_records
-from tryst.common.custodian.state.encrypted_file import encrypted_file
-from tryst.common.custodian.state.row_map import RowMapWriter
-from tryst.common.custodian.state.working_tables import WorkingFolder
-from tryst.common.custodian.steps.signing import portions
-from tryst.common.encoding import to_bytes
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.keys.vault import DataKey
-from tryst.common.parties import Side
-from tryst.common.records.sources import CsvSource, Source
-from tryst.common.specification import load_specification
-from tryst.coordinator.demonstration.people import generate
-from tryst.risk.leakage.leakage_assessment import assess
+from gemel.common.configuration import size_in_bytes
+from gemel.common.custodian.memory import MemoryLimit, high_water
+from gemel.common.custodian.source.cleaned_file import read_into
+from gemel.common.custodian.source.drawing import drawn_records
+from gemel.common.custodian.state.encrypted_file import encrypted_file
+from gemel.common.custodian.state.row_map import RowMapWriter
+from gemel.common.custodian.state.working_tables import WorkingFolder
+from gemel.common.custodian.steps.signing import portions
+from gemel.common.encoding import to_bytes
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.vault import DataKey
+from gemel.common.parties import Side
+from gemel.common.records.sources import CsvSource, Source
+from gemel.common.specification import load_specification
+from gemel.coordinator.demonstration.people import generate
+from gemel.risk.leakage.leakage_assessment import assess
 
 FIELDS = (
     "{{name: date_of_birth, kind: date, date: {{order: ymd}}, bits: {bits}}}",

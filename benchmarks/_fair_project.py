@@ -7,22 +7,22 @@ from functools import cache
 
 import polars as pl
 
-from tryst.common.encoding import layout_of
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.check import key_check_value
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role, Side
-from tryst.common.pki.certificates import server_name
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.provisioning import PARTIES
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.specification import encoding_digest, load_specification, specification_digest
-from tryst.common.wire import Manifest, manifest_to_wire
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc
+from gemel.common.encoding import layout_of
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.check import key_check_value
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role, Side
+from gemel.common.pki.certificates import server_name
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.provisioning import PARTIES
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.specification import encoding_digest, load_specification, specification_digest
+from gemel.common.wire import Manifest, manifest_to_wire
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc
 
 PROJECT = "fairness"
 TEXT = f"""\

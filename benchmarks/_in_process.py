@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.quality import claim_of
-from tryst.carole.engine.result import Linkage, ScoredPairs
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import (
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.quality import claim_of
+from gemel.carole.engine.result import Linkage, ScoredPairs
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import (
     Quality,
     best_threshold,
     calibration,
@@ -23,17 +23,17 @@ from tryst.carole.evaluation import (
     number_of_matches,
     quality,
 )
-from tryst.carole.evaluation.quality_estimate import Claim
-from tryst.common.cleaning import clean
-from tryst.common.encoding import SignatureSet
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.carole.evaluation.quality_estimate import Claim
+from gemel.common.cleaning import clean
+from gemel.common.encoding import SignatureSet
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH
+from gemel.coordinator.draft.specification_draft import draft
 
 MEMORY = 6 << 30
 THREADS = 2

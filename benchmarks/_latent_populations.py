@@ -13,10 +13,10 @@ from benchmarks.latent_rehearsal import files as insurers_files
 from benchmarks.papers._census import LEVELS, census
 from benchmarks.papers.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files
 from benchmarks.survey import surveys
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
-from tryst.carole.extended_latent import (
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
+from gemel.carole.extended_latent import (
     ArrayPairs,
     ExtendedSettings,
     Values,
@@ -24,10 +24,10 @@ from tryst.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from tryst.carole.extended_latent.classes import sampled_pairs
-from tryst.carole.fellegi_sunter import Estimation, FittedScheme, LinkPosterior, PatternCounts, fit_scheme
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bayesian_networks import BayesianNetwork
+from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.fellegi_sunter import Estimation, FittedScheme, LinkPosterior, PatternCounts, fit_scheme
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bayesian_networks import BayesianNetwork
 
 PEOPLE = 1000
 PERTURBED = 0.1
@@ -74,7 +74,7 @@ class Compared:
                 ExtendedSettings(precision=precision),
                 learn_from=self.learn_from,
             )
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.MEMORY or precision is None:
                 raise
             return Outcome(np.nan, precision)  # the graph found is too dense

@@ -15,23 +15,23 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.modes import NOISE, RESOURCES, people
-from tryst.carole.engine import LinkagePlan, compare
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.coded_links import micro_aggregated
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.categories import labels_by_code
-from tryst.common.encoding.layout import CODES
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.encoding.signature_sets import VariableCodes
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, encoding_digest
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.insured import KEY, insured_specification, trait_variables, with_traits
+from gemel.carole.engine import LinkagePlan, compare
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.coded_links import micro_aggregated
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.categories import labels_by_code
+from gemel.common.encoding.layout import CODES
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.encoding.signature_sets import VariableCodes
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, trait_variables, with_traits
 
 Files = Mapping[Side, pl.DataFrame]
 

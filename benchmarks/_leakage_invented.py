@@ -19,16 +19,16 @@ from scipy.stats import beta
 from benchmarks._leakage_study import Line, Study
 from benchmarks.duplicates import copied
 from benchmarks.modes import NOISE, PEOPLE, link_in
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.near_copies import NearCopies, near_copies
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, load_specification
-from tryst.common.specification.model.assessment import NEAR_COPIES
-from tryst.coordinator.demonstration.people import two_files
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.near_copies import NearCopies, near_copies
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, load_specification
+from gemel.common.specification.model.assessment import NEAR_COPIES
+from gemel.coordinator.demonstration.people import two_files
 
 Files = Mapping[Side, pl.DataFrame]
 

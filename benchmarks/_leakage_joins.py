@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from tryst.common.encoding import SignatureSet
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash import signatures
-from tryst.common.tokens import tokenise
-from tryst.risk.leakage.chaining import Joins, offsets
-from tryst.risk.leakage.pairs import paired_signatures
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.view import FieldView
+from gemel.common.encoding import SignatureSet
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash import signatures
+from gemel.common.tokens import tokenise
+from gemel.risk.leakage.chaining import Joins, offsets
+from gemel.risk.leakage.pairs import paired_signatures
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.view import FieldView
 
 _LARGEST_GROUP = 4
 _TOLERANCE = 0.15

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from benchmarks._latent_views import Case, Run, identified, insurers
 from benchmarks._leakage_latent_carole import by_carole
 from benchmarks._leakage_study import Line, Study
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people.insured import KEY
-from tryst.risk.leakage.category_codes import margin_alignment, unique_rows
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people.insured import KEY
+from gemel.risk.leakage.category_codes import margin_alignment, unique_rows
 
 SEEDS = 5
 SENSITIVE = "MakeModel"

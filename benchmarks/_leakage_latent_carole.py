@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._latent_views import Case, Run
-from tryst.carole.engine.latent.reported_joint import reported_joint
-from tryst.common.parties import Side
-from tryst.common.specification import ReleaseSpec, Requested
-from tryst.coordinator.demonstration.people.insured import KEY
-from tryst.risk.models import JointDistribution
+from gemel.carole.engine.latent.reported_joint import reported_joint
+from gemel.common.parties import Side
+from gemel.common.specification import ReleaseSpec, Requested
+from gemel.coordinator.demonstration.people.insured import KEY
+from gemel.risk.models import JointDistribution
 
 GRANTED = ReleaseSpec(joint="bob")
 

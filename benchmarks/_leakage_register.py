@@ -11,17 +11,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._leakage_study import OVERLAPS, Line, Study
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import FieldSpec, Specification
-from tryst.risk.leakage.fingerprint_model import FingerprintModel
-from tryst.risk.leakage.own_file import clear_values
-from tryst.risk.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
-from tryst.risk.leakage.recognition import Recognition, judge, recognise
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.view import FieldView
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import FieldSpec, Specification
+from gemel.risk.leakage.fingerprint_model import FingerprintModel
+from gemel.risk.leakage.own_file import clear_values
+from gemel.risk.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
+from gemel.risk.leakage.recognition import Recognition, judge, recognise
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.view import FieldView
 
 BORN = "date_of_birth"
 DAYS = 6

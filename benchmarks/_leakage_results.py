@@ -17,19 +17,19 @@ from scipy.stats import beta
 
 from benchmarks._leakage_study import Line, Study
 from benchmarks.modes import NOISE, RESOURCES, people
-from tryst.carole.engine import compare
-from tryst.carole.engine.archive import unpacked
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest
-from tryst.carole.engine.resolution_result import ResolutionResult, pack_result
-from tryst.carole.engine.shown_pairs import shown_pairs
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
+from gemel.carole.engine import compare
+from gemel.carole.engine.archive import unpacked
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest
+from gemel.carole.engine.resolution_result import ResolutionResult, pack_result
+from gemel.carole.engine.shown_pairs import shown_pairs
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 
 RECORDS, ERRORS = 4_000, 0.6
 FEW = ("given_name", "surname", "sex", "date_of_birth")

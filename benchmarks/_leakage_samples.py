@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._leakage_study import ABOVE_CHANCE, NAMES, Line, Study
-from tryst.common.encoding import FieldSignatures
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.padding import RuleRows
-from tryst.common.encoding.records import encode_rows
-from tryst.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
-from tryst.common.keys.derivation import Purpose, derive
-from tryst.common.minhash import signatures
-from tryst.common.specification import FieldSpec
-from tryst.common.tokens import tokenise
-from tryst.risk.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
-from tryst.risk.leakage.own_file import public_values, truth_of
-from tryst.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
+from gemel.common.encoding import FieldSignatures
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.padding import RuleRows
+from gemel.common.encoding.records import encode_rows
+from gemel.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
+from gemel.common.keys.derivation import Purpose, derive
+from gemel.common.minhash import signatures
+from gemel.common.specification import FieldSpec
+from gemel.common.tokens import tokenise
+from gemel.risk.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
+from gemel.risk.leakage.own_file import public_values, truth_of
+from gemel.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
 
 ATTACKED = 1280
 """Values of each field attacked, in whole groups."""

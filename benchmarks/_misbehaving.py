@@ -23,11 +23,11 @@ from pathlib import Path
 import grpc
 
 from benchmarks._fair_project import upload
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import server_name
-from tryst.common.rpc.protocol import OWN_PROTOCOL
-from tryst.common.rpc.tls import channel_credentials
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import server_name
+from gemel.common.rpc.protocol import OWN_PROTOCOL
+from gemel.common.rpc.tls import channel_credentials
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2
 
 METHOD = "/linkage.v1.Custody/NextTask"
 KINDS = ("silent", "slow", "long poll", "flood", "begun upload", "oversized", "unread")

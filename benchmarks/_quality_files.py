@@ -18,10 +18,10 @@ import polars as pl
 
 from benchmarks import DATA
 from benchmarks.duplicates import copied
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH, corrupt, two_files
-from tryst.coordinator.demonstration.people.names import name_tables
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH, corrupt, two_files
+from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.coordinator.draft.specification_draft import draft
 
 Files = tuple[pl.DataFrame, pl.DataFrame]
 

@@ -4,7 +4,7 @@
 
 Reads ``alice.csv``, ``bob.csv`` and ``case.json`` (fields with their kinds, names of the columns to block by, GiB of
 memory) from the folder and writes ``pairs.csv``: both rows, the match probability, and the match weight in bits (the
-binary logarithm of the Bayes factor of a pair among all pairs of the two files). Imports nothing of Tryst.
+binary logarithm of the Bayes factor of a pair among all pairs of the two files). Imports nothing of Gemel.
 """
 
 from __future__ import annotations

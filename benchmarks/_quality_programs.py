@@ -1,7 +1,7 @@
-"""What `benchmarks.quality` sets beside each other: Tryst, and peers that see the values, each also one to one.
+"""What `benchmarks.quality` sets beside each other: Gemel, and peers that see the values, each also one to one.
 
-Tryst's engine links in this process, in mode open. A peer has a process and an environment of its own, with a limit of
-time and of memory. It gets the records as Tryst cleaned them, and the texts of Tryst's blocking keys.
+Gemel's engine links in this process, in mode open. A peer has a process and an environment of its own, with a limit of
+time and of memory. It gets the records as Gemel cleaned them, and the texts of Gemel's blocking keys.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged_pairs, linked, persons
-from tryst.carole.engine.result import ScoredPairs
-from tryst.carole.fellegi_sunter import LinkPosterior, assigned
-from tryst.common.cleaning import clean
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH
+from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.fellegi_sunter import LinkPosterior, assigned
+from gemel.common.cleaning import clean
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH
 
 PEERS = ("splink", "recordlinkage")
 
@@ -38,8 +38,8 @@ class Limits:
     memory: float
 
 
-def by_tryst(alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification) -> JudgedLinks:
-    """Tryst's links."""
+def by_gemel(alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification) -> JudgedLinks:
+    """Gemel's links."""
     return linked(alice, bob, specification=spec)[1]
 
 
@@ -65,7 +65,7 @@ def by_measured_peer(
     Notes
     -----
     The peer's own links are the pairs of probability .5 or more, and it claims the means of its probabilities. Its
-    match weights are Bayes factors of the same pairs; under an assignment they get link probabilities as Tryst's do.
+    match weights are Bayes factors of the same pairs; under an assignment they get link probabilities as Gemel's do.
     Pairs of less than `MINIMUM` of `_quality_peers` have none.
     """
     with tempfile.TemporaryDirectory() as name:

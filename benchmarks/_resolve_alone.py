@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tryst.carole.engine.resolution_exchange import decide, open_handles, sealed_result
-from tryst.carole.engine.resolution_request import unpack_request
-from tryst.carole.engine.specified import plan_of
-from tryst.common.custodian.memory import high_water
-from tryst.common.parties import Role, Side
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.reader import Reader
-from tryst.common.processors import processors
-from tryst.common.specification import read_specification
+from gemel.carole.engine.resolution_exchange import decide, open_handles, sealed_result
+from gemel.carole.engine.resolution_request import unpack_request
+from gemel.carole.engine.specified import plan_of
+from gemel.common.custodian.memory import high_water
+from gemel.common.parties import Role, Side
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.reader import Reader
+from gemel.common.processors import processors
+from gemel.common.specification import read_specification
 
 RUN = "1"
 

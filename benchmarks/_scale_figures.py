@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from benchmarks._quality_programs import Limits, by_measured_peer
-from tryst.carole.configuration import size_in_bytes
-from tryst.common.specification import Specification
+from gemel.carole.configuration import size_in_bytes
+from gemel.common.specification import Specification
 
 GIB = 1 << 30
 

@@ -6,14 +6,14 @@ FILE (npz) has `alice` and `bob`, uint64 of shape (groups, 32, words), `limits` 
 compared with all 32 of the other file. SPU's three parties of ABY3 are threads of this process with links in memory.
 LEVELS (npy) gets the number of limits that each pair does not exceed. Prints SPU's own statistics of its links, and
 JSON in the last line: processor seconds of the three together, without making shares and compiling, and what is there.
-Imports nothing of Tryst, so that it runs in any environment that has spu.
+Imports nothing of Gemel, so that it runs in any environment that has spu.
 
 Three ways to write it are measured, since the library does not choose one:
 
 * `matmul`: signatures of +-1 and products of matrices over the ring, one element sent a pair; then each limit compared.
   SPU's 32-bit ring ends the process in a product of 32 x 256 by 256 x 32, so the ring has 64 bits.
 * `popcount`: exclusive or of packed words and the library's count of ones, in the ring of 32 bits.
-* `circuit`: the circuit that Tryst evaluates, 64 pairs a word, written by its gates: SPU as a mere carrier of *and*.
+* `circuit`: the circuit that Gemel evaluates, 64 pairs a word, written by its gates: SPU as a mere carrier of *and*.
 """
 
 from __future__ import annotations

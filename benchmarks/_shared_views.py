@@ -14,19 +14,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.output_bits import PairComparison
-from tryst.common.sharing.output_slices import output_slices
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.row_words import RowWords
-from tryst.common.sharing.sliced_pairs import SlicedPairs
-from tryst.common.specification import Specification
-from tryst.risk.leakage.view import FieldView
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.output_bits import PairComparison
+from gemel.common.sharing.output_slices import output_slices
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.row_words import RowWords
+from gemel.common.sharing.sliced_pairs import SlicedPairs
+from gemel.common.specification import Specification
+from gemel.risk.leakage.view import FieldView
 
 SeenField = tuple[FieldView, NDArray[np.int64]]
 """The distinct signatures of a field, and which of them each row has (-1: none)."""

@@ -6,20 +6,20 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from tryst.carole.engine import Contribution
-from tryst.carole.projects import Grant, KeyReport, Policy
-from tryst.carole.store import Store
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.registry import NewProject
-from tryst.carole.store.store import milliseconds
-from tryst.common.encoding.payload import to_bytes
-from tryst.common.encoding.signature_sets import SignatureSet, layout_of
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role, Side
-from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
+from gemel.carole.engine import Contribution
+from gemel.carole.projects import Grant, KeyReport, Policy
+from gemel.carole.store import Store
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.registry import NewProject
+from gemel.carole.store.store import milliseconds
+from gemel.common.encoding.payload import to_bytes
+from gemel.common.encoding.signature_sets import SignatureSet, layout_of
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role, Side
+from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 
 PROJECT = "stored"
 _DIGEST = b"\1" * 32

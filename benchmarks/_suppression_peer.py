@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.risk.models.counts import distinct_rows
+from gemel.risk.models.counts import distinct_rows
 
 
 def documented_suppression(codes: NDArray[np.int32], sizes: list[int], k: int) -> NDArray[np.bool_]:

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from benchmarks import DOCS
 from benchmarks._assess_differences import lines
 from benchmarks._built_population import FEW, SMALL, WIDE, Trait, built
-from tryst.carole.assessment import assess
-from tryst.common.disclosure_measures import MEASURES
+from gemel.carole.assessment import assess
+from gemel.common.disclosure_measures import MEASURES
 
 BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"
 DIFFERENCES = "<!-- benchmark differences: begin -->", "<!-- benchmark differences: end -->"

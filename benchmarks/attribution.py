@@ -12,11 +12,11 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.papers._thesis_tables import anonymous, exact_margins, total_sap
-from tryst.risk.attribution import Table, bounds
-from tryst.risk.attribution.lattice import lattice
-from tryst.risk.attribution.laws import Conventional
-from tryst.risk.attribution.sap import sap
-from tryst.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution import Table, bounds
+from gemel.risk.attribution.lattice import lattice
+from gemel.risk.attribution.laws import Conventional
+from gemel.risk.attribution.sap import sap
+from gemel.risk.attribution.shuttle import shuttle
 
 
 def bound_tables(seconds: float) -> None:

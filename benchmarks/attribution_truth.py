@@ -19,12 +19,12 @@ from scipy.stats import beta
 
 from benchmarks import DOCS
 from benchmarks._attributed_links import Attributed, linked, made, specification
-from tryst.carole.assessment.inferred_values import Drawn, known, sensitive_values
-from tryst.carole.assessment.joint_model import joint_model
-from tryst.carole.assessment.modelled_attribution import inferences
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
+from gemel.carole.assessment.inferred_values import Drawn, known, sensitive_values
+from gemel.carole.assessment.joint_model import joint_model
+from gemel.carole.assessment.modelled_attribution import inferences
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 
 BEGIN, END = "<!-- benchmark attribution truth: begin -->", "<!-- benchmark attribution truth: end -->"
 DOCUMENT = DOCS / "assessment.md"

@@ -22,8 +22,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks._ceremony_files import EXAMPLE, SPECIFICATION, free_address, two_sources
-from tryst.common.ceremony.calls import read_to
-from tryst.common.pki.membership_file import load_membership
+from gemel.common.ceremony.calls import read_to
+from gemel.common.pki.membership_file import load_membership
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/live-linkage.md"
@@ -47,7 +47,7 @@ class Typed:
         self.words = words
         self.output = ""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tryst", *words],
+            [sys.executable, "-m", "gemel", *words],
             cwd=machine,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -191,7 +191,7 @@ def _read_out(typed: Typed) -> str:
 @contextmanager
 def ceremony() -> Iterator[Ceremony]:
     """Machines in a folder that is removed again."""
-    with tempfile.TemporaryDirectory(prefix="tryst-ceremony-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gemel-ceremony-") as folder:
         made = Ceremony(Path(folder))
         try:
             yield made

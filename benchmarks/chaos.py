@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks._chaos_project import Conductor, Disturbance, Ended, kept
 from benchmarks._chaos_remains import going_on, remains
 from benchmarks._chaos_site import Site, specification
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification, specification_digest
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification, specification_digest
 
 MODES = ("open", "block_keyed")
 
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="decides what is struck, and when")
     options = parser.parse_args(arguments)
     print(f"seed {options.seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="tryst-chaos-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gemel-chaos-") as folder:
         problems = list(
             trial(
                 Path(folder), options.projects, options.people, options.seed, seconds=options.seconds,

@@ -20,16 +20,16 @@ from scipy.stats import binomtest
 
 from benchmarks._built_files import CHECK, built_files, built_plan, matches_of, with_built_decoys
 from benchmarks._in_process import persons, signed
-from tryst.carole.engine import Linkage, Resources, link
-from tryst.carole.engine.quality import claim_of
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs
-from tryst.carole.evaluation.quality_estimate import Claim, Interval
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
-from tryst.common.specification.text.writing import dump_specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.carole.engine import Linkage, Resources, link
+from gemel.carole.engine.quality import claim_of
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import matching_pairs
+from gemel.carole.evaluation.quality_estimate import Claim, Interval
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
+from gemel.common.specification.text.writing import dump_specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.specification_draft import draft
 
 RECORDS, COMMON, DECOYS = 800, 400, 1000
 

@@ -34,10 +34,10 @@ from benchmarks._claimed_dis import SAMPLES, dis_coverages, dis_table
 from benchmarks._claimed_shapes import HEAD as SHAPES_HEAD
 from benchmarks._claimed_shapes import shape_rows
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
-from tryst.common.errors import TrystError
-from tryst.risk.identification.calibration.records import calibrated_risk
-from tryst.risk.identification.file_level import file_dis
-from tryst.risk.identification.key_file import KeyFile
+from gemel.common.errors import GemelError
+from gemel.risk.identification.calibration.records import calibrated_risk
+from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.key_file import KeyFile
 
 DOCUMENT = DOCS / "claimed-risk.md"
 SECTIONS = ("records", "files", "dis", "units", "crowds", "attacks", "shapes", "combined")
@@ -126,7 +126,7 @@ def claimed(
         file = replace(file, units=None if units is None else units[chosen])
     try:
         risk = calibrated_risk(file, seed=seed[-1])
-    except TrystError:
+    except GemelError:
         return None
     sizes = file.population_sizes
     assert sizes is not None

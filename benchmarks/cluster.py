@@ -23,13 +23,13 @@ import polars as pl
 
 from benchmarks._cluster_processes import ClusterProcesses
 from benchmarks._stored_files import StoredFiles
-from tryst.carole.engine import LinkagePlan, Resources, compare
-from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import load_specification
+from gemel.carole.engine import LinkagePlan, Resources, compare
+from gemel.carole.engine.specified import plan_of
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import load_specification
 
 PASSES = ("tables", "count", "keep")
 """The stages that read and compare shards."""

@@ -18,22 +18,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from tryst.carole.assessment import Combined, combine, combine_coded
-from tryst.carole.assessment.combined_assessment import assess
-from tryst.carole.engine import Linkage, Resources, compare, conclude
-from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.resolution_exchange import expected_elsewhere
-from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.layout import CODES
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
+from gemel.carole.assessment import Combined, combine, combine_coded
+from gemel.carole.assessment.combined_assessment import assess
+from gemel.carole.engine import Linkage, Resources, compare, conclude
+from gemel.carole.engine.coded_links import CodedLinks, Expected, coded_links
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.resolution_exchange import expected_elsewhere
+from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.layout import CODES
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 
 RESOURCES = Resources(2 << 30, 2)
 LEVELS = {"gender": 2, "age": 6, "region": 5, "work": 7, "illness": 3}

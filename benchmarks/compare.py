@@ -1,6 +1,6 @@
 """Raw comparison: pairs of distinct random signatures per second, beside anonlink's on the same machine.
 
-Both sides compare every pair of the same random bit strings. Tryst writes the similarity level of every pair
+Both sides compare every pair of the same random bit strings. Gemel writes the similarity level of every pair
 (8 levels, EM(8) of Smith and Shlomo 2014); anonlink computes the Dice coefficient in native code and returns
 the pairs above a threshold, of which random strings have none. The rounds alternate, so that whatever else the
 machine is doing weighs on both. anonlink runs on one core; the ratio is taken per round, one thread to one.
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison import level_table
-from tryst.common.encoding.signature_sets import FieldSignatures
+from gemel.carole.comparison import level_table
+from gemel.common.encoding.signature_sets import FieldSignatures
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     peer = _anonlink()
     if peer is None:
-        print("anonlink is not installed (pip install .[bench]); only Tryst is measured.\n")
+        print("anonlink is not installed (pip install .[bench]); only Gemel is measured.\n")
     else:
         print(f"anonlink {metadata.version('anonlink')}, {options.rounds} alternating rounds, seed 1\n")
     rng = np.random.default_rng(1)
@@ -56,8 +56,8 @@ def _measure(bits: int, options: argparse.Namespace, rng: np.random.Generator, p
         # What is ready before the clock starts: the compiled kernel, and anonlink's bit arrays.
         level_table(a, b, EM8, one)
         runs: dict[str, Callable[[], Any]] = {
-            "tryst, 1 thread": lambda: level_table(a, b, EM8, one),
-            f"tryst, {options.threads} threads": lambda: level_table(a, b, EM8, several),
+            "gemel, 1 thread": lambda: level_table(a, b, EM8, one),
+            f"gemel, {options.threads} threads": lambda: level_table(a, b, EM8, several),
         }
         if peer is not None:
             filters = _bit_arrays(side_a), _bit_arrays(side_b)

@@ -16,13 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._in_process import judged, persons, signed
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.specified import plan_of
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH
-from tryst.coordinator.demonstration.people.names import name_tables
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.specified import plan_of
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH
+from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.coordinator.draft.specification_draft import draft
 
 MEMORY, THREADS = 6 << 30, 1
 

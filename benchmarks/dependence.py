@@ -20,22 +20,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged, persons, signed
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.plan import Dependence
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
-from tryst.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
-from tryst.carole.fellegi_sunter.belief import believed_model
-from tryst.carole.fellegi_sunter.dependence import JointModel, fit_joint
-from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.link_rule import Assignment, assigned
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.overlap import IDENTIFIER
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.plan import Dependence
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
+from gemel.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
+from gemel.carole.fellegi_sunter.belief import believed_model
+from gemel.carole.fellegi_sunter.dependence import JointModel, fit_joint
+from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import Assignment, assigned
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.draft.specification_draft import draft
 
 KINDS: tuple[tuple[str, Dependence, int], ...] = (
     ("independence", "none", 0),

@@ -20,17 +20,17 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from benchmarks._in_process import persons, signed
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.one_file import deduplicate
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
-from tryst.carole.fellegi_sunter.link_rule import Assignment
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.corruption import corrupt
-from tryst.coordinator.demonstration.people.overlap import IDENTIFIER
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.one_file import deduplicate
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
+from gemel.carole.fellegi_sunter.link_rule import Assignment
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.corruption import corrupt
+from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.draft.specification_draft import draft
 
 RESOURCES = Resources(2 << 30, 2)
 

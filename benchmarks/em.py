@@ -18,9 +18,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.comparison.counting import PatternCounter, merged
-from tryst.carole.engine.packing import Packing
-from tryst.carole.fellegi_sunter import Estimation, FieldLevels, Model, PatternCounts, fit
+from gemel.carole.comparison.counting import PatternCounter, merged
+from gemel.carole.engine.packing import Packing
+from gemel.carole.fellegi_sunter import Estimation, FieldLevels, Model, PatternCounts, fit
 
 PART = 1 << 17
 """Pairs of a part, as in the engine."""

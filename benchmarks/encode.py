@@ -1,8 +1,8 @@
 """Encoding: records per second from a CSV file to signatures, beside clkhash's on the same machine.
 
-The file holds generated people whose names occur as often as names do. Tryst reads it, cleans it and makes
+The file holds generated people whose names occur as often as names do. Gemel reads it, cleans it and makes
 one signature of 1024 bits for each of five fields; clkhash makes one Bloom filter of 1024 bits for the
-whole record, from the same five columns, uncleaned and unvalidated, by both of its hashes. So Tryst's
+whole record, from the same five columns, uncleaned and unvalidated, by both of its hashes. So Gemel's
 output is five times clkhash's, and the ratio of records per second is the smaller of the two that could be
 claimed.
 
@@ -10,7 +10,7 @@ With `--memory` a custodian's own way is measured once, in mode block_keyed: a f
 batches is read, cleaned, signed and kept encrypted within that much memory, as its high-water mark shows.
 `--fields` and `--rules` choose how many of them there are.
 
-With `--mode block_keyed` Tryst alone is measured, signing every record once for each of three blocking rules. With
+With `--mode block_keyed` Gemel alone is measured, signing every record once for each of three blocking rules. With
 `--cryptography approved` it signs by the suite of that name.
 
 Every run is a process of its own, and times itself after its imports; the rounds alternate, so that
@@ -36,11 +36,11 @@ import numpy as np
 
 from benchmarks import REPOSITORY
 from benchmarks._encode_in_memory import in_memory
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash import signatures
-from tryst.common.suite import Suite
-from tryst.common.tokens import tokenise
-from tryst.coordinator.demonstration.people import generate
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash import signatures
+from gemel.common.suite import Suite
+from gemel.common.tokens import tokenise
+from gemel.coordinator.demonstration.people import generate
 
 FIELDS = {
     "given_name": "{name: given_name, kind: name}",
@@ -63,7 +63,7 @@ RULES = """blocking:
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
   - {name: place, keys: [{field: postcode}, {field: date_of_birth, part: year}]}"""
 PEER_PYTHON = REPOSITORY / ".venv-clkhash" / "bin" / "python"
-HOW = """clkhash 0.18.3 requires an older cryptography than Tryst does, so it gets an environment of its own:
+HOW = """clkhash 0.18.3 requires an older cryptography than Gemel does, so it gets an environment of its own:
   python3.11 -m venv .venv-clkhash && .venv-clkhash/bin/pip install clkhash==0.18.3"""
 HASHES = ("blakeHash", "doubleHash")
 BITS_PER_TOKEN = 15
@@ -97,7 +97,7 @@ def main(arguments: list[str]) -> int:
         if options.mode == "block_keyed":
             print(f"mode block_keyed, rules:\n{RULES}\n")
         elif peer is None:
-            print(f"clkhash is not installed; only Tryst is measured.\n{HOW}\n")
+            print(f"clkhash is not installed; only Gemel is measured.\n{HOW}\n")
         else:
             print(f"clkhash {peer}, {BITS_PER_TOKEN} bits per bigram, 1024 bits")
             if int(peer.split(".")[1]) < 18:
@@ -121,24 +121,24 @@ def _report(runs: dict[str, list[dict[str, Any]]], threads: int) -> None:
     for name, values in rates.items():
         _row(name, values)
     for cores in dict.fromkeys((1, threads)):
-        tryst = f"tryst, {_cores(cores)}"
-        made = [run["signatures"] / run["seconds"] for run in runs[tryst]]
-        _row(f"{tryst}: signatures of 1024 bits", made)
+        gemel = f"gemel, {_cores(cores)}"
+        made = [run["signatures"] / run["seconds"] for run in runs[gemel]]
+        _row(f"{gemel}: signatures of 1024 bits", made)
         theirs = [rates[name] for name in rates if name.startswith("clkhash") and name.endswith(_cores(cores))]
         if theirs:
             best = max(theirs, key=statistics.median)
-            _row(f"ratio to clkhash's best, {_cores(cores)}", _ratios(rates[tryst], best), ".1f")
+            _row(f"ratio to clkhash's best, {_cores(cores)}", _ratios(rates[gemel], best), ".1f")
     used = {name: [run["cpu"] for run in runs[name]] for name in runs if name.endswith(_cores(1))}
     peers = [values for name, values in used.items() if name.startswith("clkhash")]
     if peers:
         minimum = min(peers, key=statistics.median)
-        _row("ratio in processor time, 1 core", _ratios(minimum, used[f"tryst, {_cores(1)}"]), ".1f")
+        _row("ratio in processor time, 1 core", _ratios(minimum, used[f"gemel, {_cores(1)}"]), ".1f")
     peers = [values for name, values in rates.items() if name.startswith("clkhash")]
     if peers:
         best = max(peers, key=statistics.median)
-        _row("ratio, each side's best", _ratios(rates[f"tryst, {_cores(threads)}"], best), ".1f")
+        _row("ratio, each side's best", _ratios(rates[f"gemel, {_cores(threads)}"], best), ".1f")
     for name, measured in runs.items():
-        if name.startswith("tryst"):
+        if name.startswith("gemel"):
             parts = ", ".join(
                 f"{part} {statistics.median(run[part] for run in measured):.2f} s" for part in ("read", "clean", "sign")
             )
@@ -153,7 +153,7 @@ def _blocks(runs: dict[str, list[dict[str, Any]]]) -> None:
     _header("records per second and rule, signing alone")
     for name, measured in runs.items():
         _row(name, [run["rule_rows"] / run["sign"] for run in measured])
-    one = runs[f"tryst, {_cores(1)}"]
+    one = runs[f"gemel, {_cores(1)}"]
     _row("one core, processor time", [run["rule_rows"] / run["sign_cpu"] for run in one])
     print(f"{one[-1]['bytes'] / 2**20:,.0f} MiB to send")
 
@@ -219,8 +219,8 @@ def _commands(
     commands: dict[str, tuple[list[str], dict[str, str]]] = {}
     here = Path(__file__).parent
     for cores in dict.fromkeys((1, options.threads)):
-        commands[f"tryst, {_cores(cores)}"] = (
-            [sys.executable, "-m", "benchmarks._encode_tryst", str(files["csv"]), str(files["spec"]), str(cores)],
+        commands[f"gemel, {_cores(cores)}"] = (
+            [sys.executable, "-m", "benchmarks._encode_gemel", str(files["csv"]), str(files["spec"]), str(cores)],
             {"POLARS_MAX_THREADS": str(cores), "PYTHONPATH": str(here.parent)},
         )
         for kind in HASHES if with_peer else ():

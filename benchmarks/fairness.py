@@ -21,14 +21,14 @@ import numpy as np
 
 from benchmarks._fair_project import make_project
 from benchmarks._misbehaving import KINDS
-from tryst.carole.configuration import template
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import server_name
-from tryst.common.pki.provisioning import provision
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
-from tryst.coordinator.rehearsal.processes import make_store
-from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from gemel.carole.configuration import template
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import server_name
+from gemel.common.pki.provisioning import provision
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
+from gemel.coordinator.rehearsal.processes import make_store
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 
 MAX_RATIO = 3.0
 PACE_SECONDS = 0.02
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
             text.replace("sqlite:///store/carole.db", given.database or "sqlite:///store/carole.db")
         )
         make_store(configuration)
-        command = [sys.executable, "-m", "tryst.carole", "--config", str(configuration), "--ready-file", str(ready)]
+        command = [sys.executable, "-m", "gemel.carole", "--config", str(configuration), "--ready-file", str(ready)]
         with (root / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as carole:
             try:
                 while not ready.exists():

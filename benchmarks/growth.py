@@ -1,7 +1,7 @@
 """Growth: what the draft's gate finds on a sample grown to a file's size, beside what it finds on the file itself.
 
 People are invented, a sample is drawn of each file, and rules are drafted from the two samples with the file's size, as
-`tryst spec draft --rows` does. Alice's gate measures the rules that the draft begins with on her sample, on the sample
+`gemel spec draft --rows` does. Alice's gate measures the rules that the draft begins with on her sample, on the sample
 as it is grown, and on the file: for each rule and kind of attacker the worst of its attacks, and how many rows the
 block of a row has. The rules that the draft ends with are then measured on the file: its gate should accept them.
 """
@@ -15,16 +15,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from tryst.common.cleaning import clean
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import ATTACKERS, Attacker, Finding, LeakageReport
-from tryst.common.parties import Side
-from tryst.common.specification import BlockingRule, Specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.grown_file import grown
-from tryst.coordinator.draft.specification_draft import Drafted, draft
-from tryst.risk.leakage.leakage_assessment import assess
+from gemel.common.cleaning import clean
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import ATTACKERS, Attacker, Finding, LeakageReport
+from gemel.common.parties import Side
+from gemel.common.specification import BlockingRule, Specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.grown_file import grown
+from gemel.coordinator.draft.specification_draft import Drafted, draft
+from gemel.risk.leakage.leakage_assessment import assess
 
 Columns = Mapping[str, pl.Series]
 

@@ -20,16 +20,16 @@ import polars as pl
 
 from benchmarks import DATA
 from benchmarks.modes import febrl, judged, link_in, people
-from tryst.common.cleaning import clean
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.keys.epochs import MAX_EPOCHS
-from tryst.common.minhash import signatures
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.common.tokens import tokenise
-from tryst.coordinator.demonstration.people.names import name_tables
-from tryst.risk.leakage import FieldView, PublicValues, score, similarity_graph_alignment
-from tryst.risk.leakage.leakage_assessment import assess
+from gemel.common.cleaning import clean
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.minhash import signatures
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.common.tokens import tokenise
+from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.risk.leakage import FieldView, PublicValues, score, similarity_graph_alignment
+from gemel.risk.leakage.leakage_assessment import assess
 
 ATTACKED = ("surname", "given_name")
 SALTS = (250, 500, 1000, 2000, 4000, 8000)

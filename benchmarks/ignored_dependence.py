@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.dependence import Neighbours, counted, linked
-from tryst.carole.evaluation import quality
-from tryst.carole.fellegi_sunter import FieldLevels
-from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.evaluation import quality
+from gemel.carole.fellegi_sunter import FieldLevels
+from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 
 FIELDS = [FieldLevels(name, 2) for name in ("first", "second", "third", "fourth")]
 FIRST, THIRD = 150, 12

@@ -11,8 +11,8 @@ import argparse
 import numpy as np
 
 from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.individual_risk import individual_risk
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.individual_risk import individual_risk
 
 
 def means(population: PublicPopulation, keys: str, fraction: float, samples: int) -> list[float]:

@@ -19,9 +19,9 @@ from scipy.stats import t as student
 from benchmarks import DOCS
 from benchmarks._options import study_options
 from benchmarks.papers.se17 import FROM_A, FROM_B, drawn_files
-from tryst.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
-from tryst.carole.intruder.attack_assessment import judged
-from tryst.carole.intruder.dummies import Kind
+from gemel.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
+from gemel.carole.intruder.attack_assessment import judged
+from gemel.carole.intruder.dummies import Kind
 
 Attack = Callable[[AttackedFiles], Suspicions]
 SE17: dict[str, Any] = {"u": "all_pairs", "dependence": "none", "one_to_one": False}
@@ -140,7 +140,7 @@ def page(
         "# The linker as an intruder",
         "",
         f"`python -m benchmarks intruder --write` makes this page (seed {seed}); `tests/carole/intruder` checks the "
-        "attack. `tryst intrude` does the same to a release of your own.",
+        "attack. `gemel intrude` does the same to a release of your own.",
         "",
         "Smith and Elliot (2017, section 3.1) measure identification risk by an attack with linkage on a release. "
         "Their files: an intruder knows 400 people by surname and driving quality, and six more of their variables; "

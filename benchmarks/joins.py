@@ -14,16 +14,16 @@ import polars as pl
 
 from benchmarks import DATA
 from benchmarks.modes import NOISE, RESOURCES, febrl
-from tryst.carole.engine import compare
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import two_files
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.carole.engine import compare
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import two_files
+from gemel.coordinator.draft.specification_draft import draft
 
 Files = Mapping[Side, pl.DataFrame]
 

@@ -17,11 +17,11 @@ from statistics import median
 
 import numpy as np
 
-from tryst.risk.keyvars.documents import environment_of, texts_of
-from tryst.risk.keyvars.environment import Environment
-from tryst.risk.keyvars.harmonisation import HarmonisationGraph
-from tryst.risk.keyvars.partitions import Precision, join
-from tryst.risk.keyvars.variables import Variable
+from gemel.risk.keyvars.documents import environment_of, texts_of
+from gemel.risk.keyvars.environment import Environment
+from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.partitions import Precision, join
+from gemel.risk.keyvars.variables import Variable
 
 FORMS = 200
 REPEATS = 7

@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers._attribution import attribute
-from tryst.carole.engine.parallel import in_order
-from tryst.carole.evaluation.classes import tied_classes
-from tryst.carole.evaluation.curve import curve_of
-from tryst.carole.extended_latent import Values, Variable, fit_extended
-from tryst.carole.fellegi_sunter import PatternCounts, fit_scheme
-from tryst.common.progress import StageProgress
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.names import name_tables
+from gemel.carole.engine.parallel import in_order
+from gemel.carole.evaluation.classes import tied_classes
+from gemel.carole.evaluation.curve import curve_of
+from gemel.carole.extended_latent import Values, Variable, fit_extended
+from gemel.carole.fellegi_sunter import PatternCounts, fit_scheme
+from gemel.common.progress import StageProgress
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.names import name_tables
 
 ALICE = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
 FIELDS = ("quality", "surname", "year", "month")

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks._latent_populations import DESIGN, OTHERS
 from benchmarks.papers.se17 import interval
-from tryst.carole.extended_latent.precision import PRECISIONS
+from gemel.carole.extended_latent.precision import PRECISIONS
 
 
 def main(arguments: Sequence[str]) -> int:

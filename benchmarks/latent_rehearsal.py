@@ -4,7 +4,7 @@ Two insurers' invented files are linked by given name, month of birth, sex and d
 traits of a driver, Bob four (`coordinator.demonstration.people.insured`). Each pair of files is cleaned, signed and
 linked as the services do it, in mode open and in mode block_keyed, once by agreement alone and once with the extended
 latent step. Means over the seeds with their 95 % intervals (Student's t); differences are within seeds.
-``tryst demo --variables`` is one such linkage through the services themselves.
+``gemel demo --variables`` is one such linkage through the services themselves.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks._in_process import KEY, persons, signed
-from tryst.carole.engine import LinkagePlan, Resources, compare, link
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
-from tryst.common.cleaning import clean
-from tryst.common.encoding.layout import CODES
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.carole.engine import LinkagePlan, Resources, compare, link
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
+from gemel.common.cleaning import clean
+from gemel.common.encoding.layout import CODES
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
 
 Mode = Literal["open", "block_keyed"]
 MEASURES = ("precision", "recall", "F1", "Brier sum", "claimed/true")

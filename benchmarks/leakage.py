@@ -2,7 +2,7 @@
 
 Her public knowledge is the name counts from which the people were drawn, cleaned as the names are, and for the
 embedding attack a file of people in clear. Nothing is given to an attack that Carole would not have. The specification
-is what ``tryst spec draft`` proposes for these people. What is required of a mode, or of an attack, stands beside the
+is what ``gemel spec draft`` proposes for these people. What is required of a mode, or of an attack, stands beside the
 figure, and the command ends with status 1 if any of it is missed.
 """
 
@@ -163,7 +163,7 @@ def page(people: int, seed: int, spent: str, judged: str, done: dict[str, Done])
             " right person is named, *attainable* those of people in it, and the figures are of one or two thousand"
             " rows. Of mode shared *by guessing* is a name drawn from the register for every row, and what block sizes"
             " alone give anyone is a line of its own. Of mode block_keyed with `latent` figures are means over five"
-            " pairs of files, and ± one standard error over these. The specification is what `tryst spec draft`"
+            " pairs of files, and ± one standard error over these. The specification is what `gemel spec draft`"
             " proposes for these people in mode block_keyed, names and texts in 256 bits, dates, numbers and codes in"
             " 128, the sex in 64, or made from it; a line that names other bits has those. Options of open mode are"
             " measured as the gate measures them, at 1024 bits, as that mode is drafted: the worst of its attacks, on"

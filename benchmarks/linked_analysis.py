@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from benchmarks.draws import Drawn, linked
-from tryst.coordinator.analysis.linked_regression import combined_slope
-from tryst.coordinator.analysis.rubin import Combined
+from gemel.coordinator.analysis.linked_regression import combined_slope
+from gemel.coordinator.analysis.rubin import Combined
 
 LEVELS, ERROR = (60, 30, 14), 0.06
 """Values of each compared field, and how often one is another in the second file: links of precision near .95."""

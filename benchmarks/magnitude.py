@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from tryst.risk.magnitude import (
+from gemel.risk.magnitude import (
     Choice,
     Classification,
     LinkedTables,

@@ -16,14 +16,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from benchmarks._wandering import wander, wander_by_search
-from tryst.risk.models.annealing import anneal
-from tryst.risk.models.chains import Chain
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import empty_graph
-from tryst.risk.models.mc3_search import mc3
-from tryst.risk.models.score_kernels import count_and_score
-from tryst.risk.models.scores import HyperDirichlet
-from tryst.risk.models.tree_kernels import tree_array
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.chains import Chain
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import empty_graph
+from gemel.risk.models.mc3_search import mc3
+from gemel.risk.models.score_kernels import count_and_score
+from gemel.risk.models.scores import HyperDirichlet
+from gemel.risk.models.tree_kernels import tree_array
 
 LEVELS = (2, 3, 4, 5, 2, 8, 3, 2, 2, 4, 10, 3, 4, 5, 6, 7)
 THESIS = 21_000 / 10.7

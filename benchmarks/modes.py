@@ -17,18 +17,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks import DATA
-from tryst.carole.engine import Linkage, Resources, compare, link
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.padded import conclude_padded
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, load_specification
-from tryst.coordinator.api.shared import compared_on_shares
-from tryst.coordinator.demonstration.people import two_files
+from gemel.carole.engine import Linkage, Resources, compare, link
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.padded import conclude_padded
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, load_specification
+from gemel.coordinator.api.shared import compared_on_shares
+from gemel.coordinator.demonstration.people import two_files
 
 NOISE = {side: NoiseKey(bytes([number]) * 32) for number, side in enumerate(Side)}
 """Of each custodian, fixed so that figures can be had again."""

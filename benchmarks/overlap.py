@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, linked
-from tryst.coordinator.demonstration.people import two_files
+from gemel.coordinator.demonstration.people import two_files
 
 ROWS = (
     (1000, 0, 0.05), (1000, 10, 0.05), (1000, 50, 0.05), (1000, 400, 0.05), (1000, 1000, 0.05),

@@ -1,4 +1,4 @@
-"""Protection of Adult (8 keys, age in years): risk and utility of `tryst risk protect` beside suppression by sdcMicro.
+"""Protection of Adult (8 keys, age in years): risk and utility of `gemel risk protect` beside suppression by sdcMicro.
 
 The policy: every record agrees with at least 3, and expected correct matches are at most .5 % of the records. Two
 readings of it: the file is a sample of 5 %, and an intruder knows who is in the file (fraction 1). sdcMicro's route is
@@ -17,14 +17,14 @@ import polars as pl
 
 from benchmarks._public_populations import ADULT, EUSILC, SES
 from benchmarks._suppression_peer import documented_suppression
-from tryst.risk.protection.candidate import Candidate, Setting, measured
-from tryst.risk.protection.comparison import utility_of
-from tryst.risk.protection.key_table import KeyTable
-from tryst.risk.protection.local_suppression import suppress
-from tryst.risk.protection.methods import Levels
-from tryst.risk.protection.minimal_change import candidates, minimal_change, refined
-from tryst.risk.protection.policy import Policy
-from tryst.risk.protection.request import Request
+from gemel.risk.protection.candidate import Candidate, Setting, measured
+from gemel.risk.protection.comparison import utility_of
+from gemel.risk.protection.key_table import KeyTable
+from gemel.risk.protection.local_suppression import suppress
+from gemel.risk.protection.methods import Levels
+from gemel.risk.protection.minimal_change import candidates, minimal_change, refined
+from gemel.risk.protection.policy import Policy
+from gemel.risk.protection.request import Request
 
 POLICY = Policy(k=3, max_correct_matches=0.005)
 
@@ -72,7 +72,7 @@ def row(name: str, frame: pl.DataFrame, request: Request, table: KeyTable, candi
 
 
 def chosen(
-    frame: pl.DataFrame, request: Request, setting: Setting, name: str = "tryst risk protect"
+    frame: pl.DataFrame, request: Request, setting: Setting, name: str = "gemel risk protect"
 ) -> tuple[str, tuple[int, ...]]:
     """A line for the change that the command chooses, and its levels."""
     begun = time.process_time()
@@ -100,7 +100,7 @@ def adult(fraction: float, *, peer: bool, raised: bool) -> None:
     print(row("as it is", frame, request, table, nothing, 0.0))
     for name, method in (
         ("sdcMicro's documented suppression", documented_suppression if peer else None),
-        ("Tryst's suppression", suppress),
+        ("Gemel's suppression", suppress),
     ):
         low, high = 3, 11  # at a fraction of .05 no record with which 11 agree is above the limit
         k, lines = 3, dict[int, str]()
@@ -116,7 +116,7 @@ def adult(fraction: float, *, peer: bool, raised: bool) -> None:
             k = (low + high) // 2
         if low in lines and low > 3:
             print(lines[low], flush=True)
-    for missing, name in (("any", "tryst risk protect --missing any"), ("level", "tryst risk protect")):
+    for missing, name in (("any", "gemel risk protect --missing any"), ("level", "gemel risk protect")):
         line, node = chosen(frame, replace(request, missing=missing), setting, name)
         print(line, flush=True)
         print("  levels:", ", ".join(f"{n} {i}" for n, i in zip(keys, node, strict=True) if i) or "as they are")

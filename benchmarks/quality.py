@@ -1,13 +1,13 @@
-"""How well Tryst links data whose truth is known, beside Splink and recordlinkage: ``python -m benchmarks quality``.
+"""How well Gemel links data whose truth is known, beside Splink and recordlinkage: ``python -m benchmarks quality``.
 
-Every program gets the same records as Tryst cleaned them, the same fields, and the same blocking keys. Tryst links by
+Every program gets the same records as Gemel cleaned them, the same fields, and the same blocking keys. Gemel links by
 the draft specification as it comes; nothing is tuned to the data, and the truth is used to judge only. Splink compares
 by its own comparisons for each kind of field and is trained as its tutorial does; recordlinkage runs its ECM classifier
-on binary comparisons. A link is a pair of probability .5 or more, in Tryst's case after the assignment of the draft. So
+on binary comparisons. A link is a pair of probability .5 or more, in Gemel's case after the assignment of the draft. So
 that the peers are not judged by what they do not offer, each has a second row: its match weights under that assignment,
-by the same program that does it for Tryst.
+by the same program that does it for Gemel.
 
-The peers need packages that Tryst does not have, in an environment of their own:
+The peers need packages that Gemel does not have, in an environment of their own:
 
     python3.11 -m venv .venv-peers && .venv-peers/bin/pip install splink==5.0.0 recordlinkage==0.16
 """
@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks import DATA, REPOSITORY
 from benchmarks._in_process import JudgedLinks
 from benchmarks._quality_files import Case, large, overlapping, whole
-from benchmarks._quality_programs import PEERS, Limits, by_peer, by_tryst
+from benchmarks._quality_programs import PEERS, Limits, by_gemel, by_peer
 
 PEER_PYTHON = REPOSITORY / ".venv-peers" / "bin" / "python"
 
@@ -83,7 +83,7 @@ def _linked(case: Case, draws: int, limits: Limits) -> Iterator[tuple[str, list[
     """What each program finds in each draw, or why it does not."""
     drawn = [case.files(np.random.default_rng(seed)) for seed in range(1, draws + 1)]
     specs = [case.specification(*files) for files in drawn]
-    yield "Tryst", [by_tryst(*files, spec) for files, spec in zip(drawn, specs, strict=True)]
+    yield "Gemel", [by_gemel(*files, spec) for files, spec in zip(drawn, specs, strict=True)]
     for peer in PEERS if case.peers and limits.python.exists() else ():
         found: dict[str, list[JudgedLinks]] = {}
         for seed, (files, spec) in enumerate(zip(drawn, specs, strict=True), 1):
@@ -125,7 +125,7 @@ def _sum(found: list[JudgedLinks]) -> float:
 
 
 def _show_claims(linked: list[Linked]) -> None:
-    """How often each program's claims are near the truth, and where Tryst's are not."""
+    """How often each program's claims are near the truth, and where Gemel's are not."""
     print(CLAIMS)
     for kind in dict.fromkeys(_kind(program) for _, program, _ in linked):
         rows = [found for _, program, found in linked if _kind(program) == kind]
@@ -136,10 +136,10 @@ def _show_claims(linked: list[Linked]) -> None:
         ]
         lowest = min(float(np.mean([one.f1 for one in found])) for found in rows)
         print(f"| {kind} | {len(rows)} | {' | '.join(map(str, near))} | {lowest:.4f} |")
-    print("\nTryst's outside of these, of the sum or the recall:\n")
+    print("\nGemel's outside of these, of the sum or the recall:\n")
     for title, program, found in linked:
         far = abs(_sum(found) - 1) > SUM_WITHIN or not abs(_excess(found, "recall")) <= RECALL_WITHIN
-        if program == "Tryst" and far:
+        if program == "Gemel" and far:
             print(f"- {title}: sum {_sum(found):.4f} of the matches, recall claimed {_excess(found, 'recall'):+.4f}")
 
 

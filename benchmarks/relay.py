@@ -18,23 +18,23 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+from gemel.carole.service.computation_sessions import Absence
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import provision
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.joined_session import JoinedSession, joined_session
+from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import SessionTerms
 from tests.carole.computing import NAMES, RUN, announced
 from tests.carole.deployment import Deployment
-from tryst.carole.service.computation_sessions import Absence
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import provision
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.joined_session import JoinedSession, joined_session
-from tryst.common.rpc.limits import SWITCH_SECONDS
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import SessionTerms
 
 SIZES = (100, 10_000, 100_000, 1_000_000, 4_000_000)
 WARM_ROUNDS, CHECKED = 5, 20

@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 
 from benchmarks.modes import NOISE, Linked, link_in, people
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
 
 
 def main(arguments: list[str]) -> int:

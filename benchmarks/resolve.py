@@ -21,23 +21,23 @@ from numpy.typing import NDArray
 
 from benchmarks import REPOSITORY
 from benchmarks._resolve_alone import RUN
-from tryst.carole.engine import Resources, compare
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.unlinkable import FieldsPresent
-from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Role, Side
-from tryst.common.pki.provisioning import Provisioned, provision
-from tryst.common.specification import Specification, read_specification, specification_digest
-from tryst.common.wire.row_handles import HANDLES, About, seal_row_handles
-from tryst.coordinator.demonstration.people import TRUTH, two_files
+from gemel.carole.engine import Resources, compare
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.unlinkable import FieldsPresent
+from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Role, Side
+from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.specification import Specification, read_specification, specification_digest
+from gemel.common.wire.row_handles import HANDLES, About, seal_row_handles
+from gemel.coordinator.demonstration.people import TRUTH, two_files
 
 SPECIFICATION = REPOSITORY / "benchmarks" / "large.yaml"
 ERRORS = 0.2

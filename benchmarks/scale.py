@@ -2,10 +2,10 @@
 
 A fifth of each file's records has errors. The specification is the draft, with rules, from a sample of both files and
 for files of their size; the sample is drawn by `--seed`. Each stage's time and each service's processor time are
-printed, what is sent, and what each service held at most beside its limit; what the estimate of `tryst spec check`
+printed, what is sent, and what each service held at most beside its limit; what the estimate of `gemel spec check`
 claims, beside what is true; and what the linkage claims of its links, beside the truth.
 
-With ``--peer splink`` Splink links the same two files as Tryst cleaned them, by the same blocking keys, in a process
+With ``--peer splink`` Splink links the same two files as Gemel cleaned them, by the same blocking keys, in a process
 and an environment of its own (``make .venv-peers``).
 """
 
@@ -26,18 +26,18 @@ import polars as pl
 from benchmarks._quality_programs import Limits
 from benchmarks._scale_figures import show_linkage, show_peer
 from benchmarks.quality import PEER_PYTHON
-from tryst.common.cleaning import clean
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, dump_specification, read_specification
-from tryst.common.specification.model.defaults import Mode
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.estimate.estimate import estimate_of_files
-from tryst.coordinator.estimate.limits import CaroleLimits
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import rehearse_into
-from tryst.coordinator.truth_columns import Truth
-from tryst.risk.leakage.leakage_assessment import assess
+from gemel.common.cleaning import clean
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, dump_specification, read_specification
+from gemel.common.specification.model.defaults import Mode
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.estimate.estimate import estimate_of_files
+from gemel.coordinator.estimate.limits import CaroleLimits
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.output_folder import rehearse_into
+from gemel.coordinator.truth_columns import Truth
+from gemel.risk.leakage.leakage_assessment import assess
 
 ERRORS = 0.2
 """Share of the records that have errors."""

@@ -4,8 +4,8 @@ Every row of a group of 32 is compared with all 32 of the other file, in 8 field
 the same levels of the same random signatures, which are compared with the plain ones. The three parties are threads of
 one process with messages in memory, so what is measured is the computation; a third of the process's time is a party's.
 
-* `tryst`: what a project runs (`tryst.common.sharing`), with missing values, and every gate checked.
-* `tryst, unchecked`: the same circuits without the check of gates: what a semi-honest protocol would cost.
+* `gemel`: what a project runs (`gemel.common.sharing`), with missing values, and every gate checked.
+* `gemel, unchecked`: the same circuits without the check of gates: what a semi-honest protocol would cost.
 * `arithmetic`: shares mod 2^16 of every bit, as once proposed for this mode; nothing is checked.
 * `SPU`: ABY3 of SecretFlow SPU in three forms (see `_shared_spu`); nothing is checked, no value missing.
 
@@ -31,20 +31,20 @@ from numpy.typing import NDArray
 
 from benchmarks import REPOSITORY
 from benchmarks._shared_arithmetic import RingParties, levels
-from tryst.carole.comparison.thresholds import disagreement_limits
-from tryst.common.sharing.arithmetic import Arithmetic
-from tryst.common.sharing.bit_slices import rows_of
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.gate_check import GATE_WORDS
-from tryst.common.sharing.local_session import LocalChannel, local_parties, together
-from tryst.common.sharing.output_bits import ComparedField, PairComparison
-from tryst.common.sharing.output_slices import output_slices
-from tryst.common.sharing.pair_levels import BATCH_WORDS, compare_pairs
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.row_words import WORD_BITS, RowWords
-from tryst.common.sharing.sliced_pairs import SlicedPairs
-from tryst.common.sharing.streams import KEY_BYTES
-from tryst.common.specification.model.defaults import LEVELS
+from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.common.sharing.arithmetic import Arithmetic
+from gemel.common.sharing.bit_slices import rows_of
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.gate_check import GATE_WORDS
+from gemel.common.sharing.local_session import LocalChannel, local_parties, together
+from gemel.common.sharing.output_bits import ComparedField, PairComparison
+from gemel.common.sharing.output_slices import output_slices
+from gemel.common.sharing.pair_levels import BATCH_WORDS, compare_pairs
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.row_words import WORD_BITS, RowWords
+from gemel.common.sharing.sliced_pairs import SlicedPairs
+from gemel.common.sharing.streams import KEY_BYTES
+from gemel.common.specification.model.defaults import LEVELS
 
 ROWS = 32
 """Rows of a group in either file."""
@@ -148,7 +148,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--spu-python", type=Path, default=PEER_PYTHON, help="interpreter that has spu")
     options = parser.parse_args(arguments)
     if not options.spu_python.exists():
-        print(f"spu is not installed; Tryst and the arithmetic alternative alone are measured.\n{HOW}\n")
+        print(f"spu is not installed; Gemel and the arithmetic alternative alone are measured.\n{HOW}\n")
     own(Work.random(64, 1, np.random.default_rng(0)), checked=True)  # compiles
     wrong, environment = 0, ""
     print(HEAD)
@@ -169,8 +169,8 @@ def main(arguments: list[str]) -> int:
 
 def measured(work: Work, peer_groups: int, python: Path) -> Iterator[tuple[str, str, Work, Measured]]:
     """Each computation: its name, whether it is checked, the work it got and what it cost."""
-    yield "tryst", "each gate", work, _median(lambda: own(work, checked=True))
-    yield "tryst, unchecked", "no", work, _median(lambda: own(work, checked=False))
+    yield "gemel", "each gate", work, _median(lambda: own(work, checked=True))
+    yield "gemel, unchecked", "no", work, _median(lambda: own(work, checked=False))
     yield "arithmetic", "no", work, _median(lambda: arithmetic(work))
     if python.exists():
         for form in FORMS:
@@ -184,7 +184,7 @@ def _median(run: Callable[[], Measured]) -> Measured:
 
 
 def own(work: Work, *, checked: bool) -> Measured:
-    """Tryst's three parties, as in a project; or their circuits alone, whose gates no party checks."""
+    """Gemel's three parties, as in a project; or their circuits alone, whose gates no party checks."""
     names = tuple((f"field {place}", work.bits) for place in range(len(work.alice)))
     words = RowWords(names)
     rng = np.random.default_rng(work.groups)

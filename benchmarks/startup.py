@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-TRYST = (sys.executable, "-m", "tryst")
+GEMEL = (sys.executable, "-m", "gemel")
 LIGHT_SECONDS = 0.4
 STATUS_SECONDS = 1.0
 
@@ -38,22 +38,22 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks startup", description=__doc__)
     parser.add_argument("--runs", type=int, default=9)
     runs: int = parser.parse_args(arguments).runs
-    completing = {"_TRYST_COMPLETE": "complete_bash", "COMP_WORDS": "tryst al", "COMP_CWORD": "1"}
+    completing = {"_GEMEL_COMPLETE": "complete_bash", "COMP_WORDS": "gemel al", "COMP_CWORD": "1"}
     with tempfile.TemporaryDirectory() as folder:
         parties = Path(folder) / "parties"
-        init = (*TRYST, "init", str(parties), "--address", "127.0.0.1:1")
+        init = (*GEMEL, "init", str(parties), "--address", "127.0.0.1:1")
         subprocess.run(init, check=True, stdout=subprocess.DEVNULL)
-        status = (*TRYST, "alice", "status", "--config", str(parties / "alice/alice.yaml"))
+        status = (*GEMEL, "alice", "status", "--config", str(parties / "alice/alice.yaml"))
         commands: dict[str, tuple[tuple[str, ...], dict[str, str], float | None]] = {
             "python -c pass": ((sys.executable, "-c", "pass"), {}, None),
-            "tryst --help": ((*TRYST, "--help"), {}, LIGHT_SECONDS),
-            "tryst --version": ((*TRYST, "--version"), {}, LIGHT_SECONDS),
-            "completion of `tryst al`": (TRYST, completing, LIGHT_SECONDS),
-            "tryst nonsense": ((*TRYST, "nonsense"), {}, LIGHT_SECONDS),
-            "tryst spec check": ((*TRYST, "spec", "check"), {}, LIGHT_SECONDS),
-            "tryst demo --people 3": ((*TRYST, "demo", "--people", "3"), {}, LIGHT_SECONDS),
-            "tryst risk --help": ((*TRYST, "risk", "--help"), {}, LIGHT_SECONDS),
-            "tryst alice status": (status, {}, STATUS_SECONDS),
+            "gemel --help": ((*GEMEL, "--help"), {}, LIGHT_SECONDS),
+            "gemel --version": ((*GEMEL, "--version"), {}, LIGHT_SECONDS),
+            "completion of `gemel al`": (GEMEL, completing, LIGHT_SECONDS),
+            "gemel nonsense": ((*GEMEL, "nonsense"), {}, LIGHT_SECONDS),
+            "gemel spec check": ((*GEMEL, "spec", "check"), {}, LIGHT_SECONDS),
+            "gemel demo --people 3": ((*GEMEL, "demo", "--people", "3"), {}, LIGHT_SECONDS),
+            "gemel risk --help": ((*GEMEL, "risk", "--help"), {}, LIGHT_SECONDS),
+            "gemel alice status": (status, {}, STATUS_SECONDS),
         }
         for command, environment, _ in commands.values():  # what is compiled or read for the first time is not measured
             processor_seconds(command, environment)

@@ -19,16 +19,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._in_process import MEMORY, THREADS, JudgedLinks, judged, persons, signed
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs
-from tryst.carole.fellegi_sunter import LinkPosterior, assigned, match_weights
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.risk.leakage.leakage_assessment import assess
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import matching_pairs
+from gemel.carole.fellegi_sunter import LinkPosterior, assigned, match_weights
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.risk.leakage.leakage_assessment import assess
 
 
 def surveys(n: int, common: int, changed: float, rng: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -4,6 +4,6 @@ The program is `common.custodian`; this package only defines in what Bob differs
 other parties.
 """
 
-from tryst.common.parties import Party, Side
+from gemel.common.parties import Party, Side
 
 PARTY = Party(Side.BOB, "Bob")

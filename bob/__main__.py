@@ -1,10 +1,10 @@
-"""Bob's service: ``python -m tryst.bob --config bob.yaml``."""
+"""Bob's service: ``python -m gemel.bob --config bob.yaml``."""
 
 import sys
 
-from tryst.bob import PARTY
-from tryst.bob.commands import load_gate
-from tryst.common.custodian.program import main
+from gemel.bob import PARTY
+from gemel.bob.commands import load_gate
+from gemel.common.custodian.program import main
 
 if __name__ == "__main__":
     sys.exit(main(PARTY, load_gate=load_gate))

@@ -1,4 +1,4 @@
-"""``python -m tryst.carole``: Carole's service."""
+"""``python -m gemel.carole``: Carole's service."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from tryst.carole.service.application import serve
-from tryst.common.errors import TrystError
-from tryst.common.parent_process import OPTION, end_with_parent
+from gemel.carole.service.application import serve
+from gemel.common.errors import GemelError
+from gemel.common.parent_process import OPTION, end_with_parent
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line and serve; the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m tryst.carole",
+        prog="python -m gemel.carole",
         description="Carole's service: the only one of the three that listens on a network.",
-        epilog="Also: tryst carole serve.",
+        epilog="Also: gemel carole serve.",
     )
     parser.add_argument(
         "--config", type=Path, default=Path("carole.yaml"), help="the configuration file (default: %(default)s)"
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         end_with_parent()
     try:
         serve(given.config, given.ready_file)
-    except TrystError as error:
+    except GemelError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
         return 1
     return 0

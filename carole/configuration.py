@@ -11,22 +11,22 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from tryst.carole.bucket import Bucket
-from tryst.carole.cluster.engine_section import EngineConfiguration, LocalEngine
-from tryst.carole.notification.section import WayConfiguration, distinct
-from tryst.common.configuration import Configuration, ConfiguredPath, Listen, Size, load_configuration, size_in_bytes
-from tryst.common.keys.identity_configuration import IdentityConfiguration
-from tryst.common.keys.wrapping_configuration import WrappingConfiguration
-from tryst.common.observability.settings import Observability, section
-from tryst.common.pki.list_pin import ListDigest, pin_line
-from tryst.common.processors import processors
-from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
+from gemel.carole.bucket import Bucket
+from gemel.carole.cluster.engine_section import EngineConfiguration, LocalEngine
+from gemel.carole.notification.section import WayConfiguration, distinct
+from gemel.common.configuration import Configuration, ConfiguredPath, Listen, Size, load_configuration, size_in_bytes
+from gemel.common.keys.identity_configuration import IdentityConfiguration
+from gemel.common.keys.wrapping_configuration import WrappingConfiguration
+from gemel.common.observability.settings import Observability, section
+from gemel.common.pki.list_pin import ListDigest, pin_line
+from gemel.common.processors import processors
+from gemel.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 TEMPLATE = """\
 # Carole, the linkage unit: the only service that listens on a network. Nothing secret belongs in this file.
 version: 1
 listen: {listen}
-keys: {keys}  # folder of her certificate and keys, made by `tryst init` or `tryst party`
+keys: {keys}  # folder of her certificate and keys, made by `gemel init` or `gemel party`
 {pin}
 store:
   database: sqlite:///{store}/carole.db  # or postgresql+psycopg://user@host/name, with its password in a ~/.pgpass
@@ -207,7 +207,7 @@ class CaroleConfiguration(Configuration):
     members: ConfiguredPath | None = None
     """The membership list; by default the one in `keys`."""
     members_digest: ListDigest | None = None
-    """Pins the list, as `tryst party accept` shows its digest; none: it is taken as it is."""
+    """Pins the list, as `gemel party accept` shows its digest; none: it is taken as it is."""
     wrapping: WrappingConfiguration | None = None
     """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
     identity: IdentityConfiguration | None = None
@@ -227,7 +227,7 @@ def load_carole(path: Path) -> CaroleConfiguration:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, with every error by line and key.
     """
     return load_configuration(path, CaroleConfiguration)

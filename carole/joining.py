@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tryst.carole.configuration import load_carole, template
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.store import milliseconds
-from tryst.common.ceremony.configurations import Joined
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.observability.settings import local
-from tryst.common.pki.addresses import host_of, listening
+from gemel.carole.configuration import load_carole, template
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.store import milliseconds
+from gemel.common.ceremony.configurations import Joined
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.observability.settings import local
+from gemel.common.pki.addresses import host_of, listening
 
 
 def configure(joined: Joined) -> str:
@@ -24,7 +24,7 @@ def configure(joined: Joined) -> str:
 
 
 def complete(joined: Joined) -> str:
-    """Make the store, which `tryst carole serve` never does: a volume that is missing is no new store."""
+    """Make the store, which `gemel carole serve` never does: a volume that is missing is no new store."""
     place = joined.place
     configuration = load_carole(place.configuration)
     identity = open_identity(configuration.identity, place.keys.identity)

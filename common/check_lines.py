@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 
-from tryst.common.errors import TrystError
-from tryst.common.json_output import print_json
-from tryst.common.missing_module import missing_module
+from gemel.common.errors import GemelError
+from gemel.common.json_output import print_json
+from gemel.common.missing_module import missing_module
 
 
 class Finding(StrEnum):
@@ -36,7 +36,7 @@ class CheckLine:
     what
         What was found, in words.
     where, got, remedy
-        As in `TrystError`, of one that failed.
+        As in `GemelError`, of one that failed.
     """
 
     check: str
@@ -82,7 +82,7 @@ class Checks:
         check
             Its name.
         look
-            Returns what was found; raises `TrystError` for what is wrong, and `Note` for what is to be known.
+            Returns what was found; raises `GemelError` for what is wrong, and `Note` for what is to be known.
         needs
             Checks without which this one says nothing.
         """
@@ -94,7 +94,7 @@ class Checks:
             line = CheckLine(check, Finding.WELL, look())
         except Note as note:
             line = CheckLine(check, Finding.NOTE, str(note))
-        except TrystError as error:
+        except GemelError as error:
             line = _failed(check, error)
         except ModuleNotFoundError as error:
             line = _failed(check, missing_module(error))
@@ -127,7 +127,7 @@ def report(checks: Checks, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _failed(check: str, error: TrystError) -> CheckLine:
+def _failed(check: str, error: GemelError) -> CheckLine:
     several = getattr(error, "errors", None)
     what = "; ".join(map(str, several)) if several else error.what
     return CheckLine(check, Finding.FAILED, what, error.where, error.got, error.remedy)

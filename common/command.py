@@ -1,6 +1,6 @@
-"""The root command ``tryst``: it knows its subcommands by name, and leaves out those whose package is not installed.
+"""The root command ``gemel``: it knows its subcommands by name, and leaves out those whose package is not installed.
 
-A custodian's image holds no code of Carole's, so there ``tryst --help`` shows no ``carole``. Loading by name also keeps
+A custodian's image holds no code of Carole's, so there ``gemel --help`` shows no ``carole``. Loading by name also keeps
 this package from importing anything above it. Only the subcommand that runs is imported: help, completion and usage
 errors of the root need the table alone.
 """
@@ -16,11 +16,11 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tryst.common.ended_in_order import WORDS, ended_in_order
-from tryst.common.errors import ErrorCode, TrystError, code_of
-from tryst.common.json_output import error_document, json_awaited, print_json
-from tryst.common.missing_module import EXTRAS, missing_module
-from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
+from gemel.common.ended_in_order import WORDS, ended_in_order
+from gemel.common.errors import ErrorCode, GemelError, code_of
+from gemel.common.json_output import error_document, json_awaited, print_json
+from gemel.common.missing_module import EXTRAS, missing_module
+from gemel.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
 
 
 class Subcommand(NamedTuple):
@@ -32,86 +32,86 @@ class Subcommand(NamedTuple):
 
 SUBCOMMANDS = {
     "demo": Subcommand(
-        "tryst.coordinator.commands.demo",
+        "gemel.coordinator.commands.demo",
         "See a whole linkage on invented people: real services, every step explained, two reports at the end.",
     ),
     "rehearse": Subcommand(
-        "tryst.coordinator.commands.rehearse",
+        "gemel.coordinator.commands.rehearse",
         "Try a specification out: real services on this machine, throw-away keys, your files.",
     ),
     "init": Subcommand(
-        "tryst.coordinator.commands.initialise",
+        "gemel.coordinator.commands.initialise",
         "Make a folder per party with its keys, certificate and configuration, and the authority that issued them.",
     ),
     "party": Subcommand(
-        "tryst.common.party_commands",
+        "gemel.common.party_commands",
         "Become a member of a linkage between organisations that do not share a machine.",
     ),
     "duplicates": Subcommand(
-        "tryst.coordinator.commands.duplicates",
+        "gemel.coordinator.commands.duplicates",
         "Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.",
     ),
-    "spec": Subcommand("tryst.coordinator.commands.spec", "Draft, check and explain a specification (linkage.yaml)."),
+    "spec": Subcommand("gemel.coordinator.commands.spec", "Draft, check and explain a specification (linkage.yaml)."),
     "project": Subcommand(
-        "tryst.coordinator.commands.project",
+        "gemel.coordinator.commands.project",
         "Coordinate a live linkage: create, approve, start, watch, status, report, results.",
     ),
     "steward": Subcommand(
-        "tryst.coordinator.commands.steward",
+        "gemel.coordinator.commands.steward",
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
     ),
     "compute": Subcommand(
-        "tryst.coordinator.commands.compute",
+        "gemel.coordinator.commands.compute",
         "Compute for a coordinator or a steward in mode shared: wait for Carole's runs, and take part in each.",
     ),
     "analyst": Subcommand(
-        "tryst.coordinator.commands.analyst",
+        "gemel.coordinator.commands.analyst",
         "Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "
         "by the custodians: one linked file, without identifiers.",
     ),
     "join": Subcommand(
-        "tryst.coordinator.commands.join",
+        "gemel.coordinator.commands.join",
         "Put the linked file together: the ids and probabilities of links, with variables of the custodians' files.",
     ),
     "console": Subcommand(
-        "tryst.coordinator.commands.console",
+        "gemel.coordinator.commands.console",
         "Open the console of a coordinator or a steward in a browser: projects, runs, reports, decisions, the audit "
         "log.",
     ),
     "draws": Subcommand(
-        "tryst.coordinator.commands.draws",
+        "gemel.coordinator.commands.draws",
         "Estimates from drawn linkages (the grant draws), combined into one with an interval.",
     ),
     "alice": Subcommand(
-        "tryst.alice.commands",
+        "gemel.alice.commands",
         "Alice, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
     ),
     "bob": Subcommand(
-        "tryst.bob.commands",
+        "gemel.bob.commands",
         "Bob, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
     ),
     "carole": Subcommand(
-        "tryst.carole.commands.service", "Carole, the linkage unit: she links signatures and never sees a name."
+        "gemel.carole.commands.service", "Carole, the linkage unit: she links signatures and never sees a name."
     ),
     "audit": Subcommand(
-        "tryst.carole.commands.audit",
+        "gemel.carole.commands.audit",
         "The audit log: who did what, in an order that cannot be quietly changed.",
     ),
-    "risk": Subcommand("tryst.risk.commands.disclosure", "Disclosure risk of tables and records."),
+    "risk": Subcommand("gemel.risk.commands.disclosure", "Disclosure risk of tables and records."),
     "keyvars": Subcommand(
-        "tryst.risk.commands.keyvars",
+        "gemel.risk.commands.keyvars",
         "Key variable mapping: on what, and how finely, sets of data can be matched that code the same things "
         "differently.",
     ),
     "intrude": Subcommand(
-        "tryst.carole.commands.intrude",
+        "gemel.carole.commands.intrude",
         "Use the linker to attack a release: link it to people an intruder knows.",
     ),
 }
 """By name. A module has a typer ``app`` with commands of its own, or one function ``command``."""
 
-EPILOG = "Start with `tryst demo`. Then: `tryst spec draft`, `tryst rehearse`, `tryst init`, and a live project."
+EPILOG = "Start with `gemel demo`. Then: `gemel spec draft`, `gemel rehearse`, `gemel init`, and a live project."
 
 
 class LazyGroup(TyperGroup):
@@ -133,7 +133,7 @@ def _version(selected: bool) -> None:
     if selected:
         from importlib.metadata import version
 
-        typer.echo(f"tryst {version('tryst')}")
+        typer.echo(f"gemel {version('gemel')}")
         for what, number in (
             ("wire", WIRE),
             ("protocol", PROTOCOL),
@@ -152,7 +152,7 @@ def _root(
             "--version",
             callback=_version,
             is_eager=True,
-            help="Show the versions of Tryst, of its wire, of its encoding and of what it stores.",
+            help="Show the versions of Gemel, of its wire, of its encoding and of what it stores.",
         ),
     ] = False,
 ) -> None:
@@ -160,7 +160,7 @@ def _root(
 
 
 app = typer.Typer(
-    name="tryst",
+    name="gemel",
     cls=LazyGroup,
     callback=_root,
     no_args_is_help=True,
@@ -193,7 +193,7 @@ def subcommand(name: str) -> TyperCommand | TyperGroup:
 
 
 def main() -> NoReturn:
-    """Run ``tryst``: an error a person can act on is printed without a traceback, and ends with status 1.
+    """Run ``gemel``: an error a person can act on is printed without a traceback, and ends with status 1.
 
     With ``--json`` it is a document on standard output too. A signal that ends the program is named, and what was begun
     is undone; the exit codes are in docs/commands.md.
@@ -201,14 +201,14 @@ def main() -> NoReturn:
     try:
         with ended_in_order():
             app()
-    except TrystError as error:
+    except GemelError as error:
         _fail(error)
     except OSError as error:
         # Errors of files to be written: those that are read have errors of their own.
         what = (error.strerror or type(error).__name__).lower()
-        _fail(TrystError(code_of(error, ErrorCode.CONFIGURATION), what, where=str(error.filename or "")))
+        _fail(GemelError(code_of(error, ErrorCode.CONFIGURATION), what, where=str(error.filename or "")))
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in (*EXTRAS, "tryst"):
+        if (error.name or "").partition(".")[0] not in (*EXTRAS, "gemel"):
             raise
         _fail(missing_module(error))
     except SystemExit as ended:
@@ -225,7 +225,7 @@ def _end(code: int | str | None) -> NoReturn:
     sys.exit(code)
 
 
-def _fail(error: TrystError) -> NoReturn:
+def _fail(error: GemelError) -> NoReturn:
     """End with an error, in red on a terminal unless NO_COLOR is set."""
     if json_awaited():
         print_json(error_document(error))

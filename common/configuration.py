@@ -14,10 +14,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.type_issues import type_issues
-from tryst.common.validation_issue import ValidationIssue
-from tryst.common.yaml_document import DocumentKind, read_yaml
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.type_issues import type_issues
+from gemel.common.validation_issue import ValidationIssue
+from gemel.common.yaml_document import DocumentKind, read_yaml
 
 MAX_BYTES = 1 << 20
 """A configuration longer than this is not one."""
@@ -117,8 +117,8 @@ def load_configuration(path: Path, model: type[Model]) -> Model:
 
     Raises
     ------
-    TrystError
-        CONFIGURATION, when the file cannot be read, is not YAML, or does not fit: a `TrystErrors` with every
+    GemelError
+        CONFIGURATION, when the file cannot be read, is not YAML, or does not fit: a `GemelErrors` with every
         issue, by line and by key, never with a value.
     """
     try:
@@ -154,5 +154,5 @@ def parse_configuration(text: str, model: type[Model], *, folder: Path, where: s
     return read
 
 
-def _unusable(path: Path, what: str, remedy: str) -> TrystError:
-    return TrystError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=remedy)
+def _unusable(path: Path, what: str, remedy: str) -> GemelError:
+    return GemelError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=remedy)

@@ -1,6 +1,6 @@
 """The registry of disclosure measures: the meaning of each one, and the intruder it assumes.
 
-A new measure is an entry here and its computation in a module of ``tryst.carole.assessment``. The limits of a
+A new measure is an entry here and its computation in a module of ``gemel.carole.assessment``. The limits of a
 specification and their JSON Schema, the policy decision, the report's words and order, and the table in
 docs/assessment.md are all read from this registry.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ def register(measures: Iterable[DisclosureMeasure]) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the name is taken.
     """
     for measure in measures:
         if measure.name in MEASURES:
-            raise TrystError(ErrorCode.PARAMETER, "a disclosure measure of this name exists", got=measure.name)
+            raise GemelError(ErrorCode.PARAMETER, "a disclosure measure of this name exists", got=measure.name)
         MEASURES[measure.name] = measure
 
 

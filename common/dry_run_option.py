@@ -6,7 +6,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from tryst.common.json_output import json_awaited, print_json
+from gemel.common.json_output import json_awaited, print_json
 
 DryRun = Annotated[
     bool,

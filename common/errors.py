@@ -1,4 +1,4 @@
-"""The errors of Tryst: what is wrong, where, the value found, and the remedy.
+"""The errors of Gemel: what is wrong, where, the value found, and the remedy.
 
 A message never holds a record's value, a key or a secret: it is shown to operators, written to logs and sent to
 the other side of a connection. Codes cross the wire as numbers, so this list is only ever appended to.
@@ -62,7 +62,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Numbers of the operating system's errors for a full disk, a used-up quota, a file above the size allowed."""
 
 
-class TrystError(Exception):
+class GemelError(Exception):
     """An error a person can act on.
 
     Parameters
@@ -115,10 +115,10 @@ class TrystError(Exception):
         return (_rebuild, (int(self.code), self.what, self.where, self.got, self.remedy, self.retry_seconds))
 
 
-class TrystErrors(TrystError):
+class GemelErrors(GemelError):
     """Several errors found together, so that they can be corrected together; the text has the first `MAX_SHOWN`."""
 
-    def __init__(self, code: ErrorCode, errors: list[TrystError], *, where: str = "") -> None:
+    def __init__(self, code: ErrorCode, errors: list[GemelError], *, where: str = "") -> None:
         self.errors = tuple(errors)
         count = len(errors)
         lines = "".join(f"\n  - {error}" for error in errors[:MAX_SHOWN])
@@ -126,11 +126,11 @@ class TrystErrors(TrystError):
         super().__init__(code, f"{count:,} error{'s' if count != 1 else ''}:{lines}{more}", where=where)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (TrystErrors._rebuilt, (int(self.code), list(self.errors), self.where))
+        return (GemelErrors._rebuilt, (int(self.code), list(self.errors), self.where))
 
     @staticmethod
-    def _rebuilt(code: int, errors: list[TrystError], where: str) -> TrystErrors:
-        return TrystErrors(ErrorCode(code), errors, where=where)
+    def _rebuilt(code: int, errors: list[GemelError], where: str) -> GemelErrors:
+        return GemelErrors(ErrorCode(code), errors, where=where)
 
 
 def code_of(error: OSError, otherwise: ErrorCode) -> ErrorCode:
@@ -140,7 +140,7 @@ def code_of(error: OSError, otherwise: ErrorCode) -> ErrorCode:
 
 def file_error(
     code: ErrorCode, what: str, path: Path, error: OSError, remedy: str = "", *, inline: bool = False
-) -> TrystError:
+) -> GemelError:
     """A file or folder that the operating system refuses.
 
     Parameters
@@ -154,9 +154,9 @@ def file_error(
     """
     reason = error.strerror or type(error).__name__
     if inline:
-        return TrystError(code, f"{what}: {reason.lower()}", where=str(path), remedy=remedy)
-    return TrystError(code, what, where=str(path), got=reason, remedy=remedy)
+        return GemelError(code, f"{what}: {reason.lower()}", where=str(path), remedy=remedy)
+    return GemelError(code, what, where=str(path), got=reason, remedy=remedy)
 
 
-def _rebuild(code: int, what: str, where: str, got: str, remedy: str, retry_seconds: float) -> TrystError:
-    return TrystError(ErrorCode(code), what, where=where, got=got, remedy=remedy, retry_seconds=retry_seconds)
+def _rebuild(code: int, what: str, where: str, got: str, remedy: str, retry_seconds: float) -> GemelError:
+    return GemelError(ErrorCode(code), what, where=where, got=got, remedy=remedy, retry_seconds=retry_seconds)

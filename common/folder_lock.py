@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def lock_folder(folder: Path) -> int:
@@ -14,7 +14,7 @@ def lock_folder(folder: Path) -> int:
 
     Raises
     ------
-    TrystError
+    GemelError
         BUSY if another process has the lock.
     """
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -22,7 +22,7 @@ def lock_folder(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise TrystError(
+        raise GemelError(
             ErrorCode.BUSY,
             "another service is using this folder",
             where=str(folder),

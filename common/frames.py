@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.missing_module import missing_module
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import missing_module
 
 Records: TypeAlias = Any
 """A polars, pandas or Arrow table (anything with ``__arrow_c_stream__``), or the path of a file of records."""
@@ -24,7 +24,7 @@ def frame_of(records: Records, where: str) -> pl.DataFrame:
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for something else, or a column of values of several types; MODULE_MISSING where pandas needs pyarrow.
     """
     if isinstance(records, pl.DataFrame):
@@ -39,14 +39,14 @@ def frame_of(records: Records, where: str) -> pl.DataFrame:
     except ModuleNotFoundError as error:
         raise missing_module(error) from None
     except Exception:  # noqa: BLE001 - whatever the converter raises may quote a value
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "a column holds values of several types",
             where=where,
             got=type(records).__name__,
             remedy="make every column one type, such as text: frame.astype('string')",
         ) from None
-    raise TrystError(
+    raise GemelError(
         ErrorCode.SOURCE,
         "records are a polars, pandas or Arrow table, or the path of a file",
         where=where,

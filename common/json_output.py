@@ -16,8 +16,8 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from tryst.common.durable import write_text
-from tryst.common.errors import TrystError, TrystErrors
+from gemel.common.durable import write_text
+from gemel.common.errors import GemelError, GemelErrors
 
 STANDARD_OUTPUT = Path("-")
 """The name of a file that stands for standard output."""
@@ -86,7 +86,7 @@ def write_json(path: Path, document: Document) -> bool:
     return True
 
 
-def error_document(error: TrystError) -> dict[str, Any]:
+def error_document(error: GemelError) -> dict[str, Any]:
     """An error as a document: ``{"error": {"code", "what", "where", "got", "remedy"}}``.
 
     Several errors found together are in ``errors``, each with the same keys.
@@ -94,7 +94,7 @@ def error_document(error: TrystError) -> dict[str, Any]:
     return {"error": _error(error)}
 
 
-def _error(error: TrystError) -> dict[str, Any]:
+def _error(error: GemelError) -> dict[str, Any]:
     document: dict[str, Any] = {
         "code": error.code.name,
         "what": error.what,
@@ -102,7 +102,7 @@ def _error(error: TrystError) -> dict[str, Any]:
         "got": error.got,
         "remedy": error.remedy,
     }
-    if isinstance(error, TrystErrors):
+    if isinstance(error, GemelErrors):
         document["errors"] = [_error(each) for each in error.errors]
     return document
 

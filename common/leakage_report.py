@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol, Self
 
 import polars as pl
 
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.common.drawn_records import DrawnRecords
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.specification import Specification
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.drawn_records import DrawnRecords
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.specification import Specification
 
 Attacker = Literal["public counts", "register of a share", "register of everybody"]
 PUBLIC: Attacker = "public counts"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 EXTRAS = {
     "adbc_driver_manager": "adbc",
@@ -34,18 +34,18 @@ EXTRAS = {
 
 def installing(extra: str) -> str:
     """How an extra of this distribution is installed: never by its bare name, which an index may have of another's."""
-    return f"pip install '.[{extra}]' in a checkout of Tryst, or of its wheel: pip install './FILE.whl[{extra}]'"
+    return f"pip install '.[{extra}]' in a checkout of Gemel, or of its wheel: pip install './FILE.whl[{extra}]'"
 
 
-def missing_module(error: ModuleNotFoundError) -> TrystError:
+def missing_module(error: ModuleNotFoundError) -> GemelError:
     """The error for a module that could not be imported."""
     name = error.name or "a module"
     package = name.partition(".")[0]
-    if package == "tryst":
-        return TrystError(
+    if package == "gemel":
+        return GemelError(
             ErrorCode.MODULE_MISSING,
-            f"{name} is not installed: this installation of Tryst lacks a folder",
+            f"{name} is not installed: this installation of Gemel lacks a folder",
             remedy="install it again with the folders that deploy/README.md lists for this party",
         )
     remedy = installing(EXTRAS[package]) if package in EXTRAS else f"pip install {package}"
-    return TrystError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=remedy)
+    return GemelError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=remedy)

@@ -1,4 +1,4 @@
-"""``tryst party``: how an organisation becomes a member without sending a private key anywhere."""
+"""``gemel party``: how an organisation becomes a member without sending a private key anywhere."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.ceremony.commands import convene, join
-from tryst.common.parties import Role
-from tryst.common.suite import Suite
+from gemel.common.ceremony.commands import convene, join
+from gemel.common.parties import Role
+from gemel.common.suite import Suite
 
 if TYPE_CHECKING:
-    from tryst.common.keys.identity import Identity
-    from tryst.common.pki.members import Members
+    from gemel.common.keys.identity import Identity
+    from gemel.common.pki.members import Members
 
 app = typer.Typer(
     help="Become a member of a linkage between organisations that do not share a machine. One command each: `join`, "
@@ -53,11 +53,11 @@ def enrol(
 ) -> None:
     """Make this party's keys, and an enrolment request with its public keys, to send to whoever certifies.
 
-    An identity on a token or in a vault is made before, by `tryst party identity`.
+    An identity on a token or in a vault is made before, by `gemel party identity`.
     """
-    from tryst.common.pki.certificates import load_certificate, spki_fingerprint
-    from tryst.common.pki.certified_names import certified_names
-    from tryst.common.pki.enrolment import enrol as make
+    from gemel.common.pki.certificates import load_certificate, spki_fingerprint
+    from gemel.common.pki.certified_names import certified_names
+    from gemel.common.pki.enrolment import enrol as make
 
     pinned = [spki_fingerprint(load_certificate(path)) for path in pki_authority or ()]
     pki = certified_names(pinned, dns, spiffe) if pinned or dns or spiffe else None
@@ -70,11 +70,11 @@ def enrol(
 @app.command()
 def authority(
     folder: Annotated[Path, typer.Argument(help="The folder to make.")],
-    name: Annotated[str, typer.Option(help="The authority's name in certificates.")] = "Tryst authority",
+    name: Annotated[str, typer.Option(help="The authority's name in certificates.")] = "Gemel authority",
 ) -> None:
     """Make an authority that issues certificates. Whoever has its key can make members of its organisation."""
-    from tryst.common.pki.authority import Authority
-    from tryst.common.pki.folders import new_folders
+    from gemel.common.pki.authority import Authority
+    from gemel.common.pki.folders import new_folders
 
     with new_folders(folder.absolute().parent, folder.name) as staging:
         (staging / folder.name).mkdir(mode=0o700)
@@ -89,10 +89,10 @@ def certify(
     out: Annotated[Path, typer.Option(help="Where to write the certificate, to be sent back.")],
 ) -> None:
     """Check an enrolment request and issue its certificate."""
-    from tryst.common.pki.authority import Authority
-    from tryst.common.pki.enrolment import certify as issue
-    from tryst.common.pki.enrolment_requests import load_enrolment_request
-    from tryst.common.pki.folders import write_public
+    from gemel.common.pki.authority import Authority
+    from gemel.common.pki.enrolment import certify as issue
+    from gemel.common.pki.enrolment_requests import load_enrolment_request
+    from gemel.common.pki.folders import write_public
 
     party = load_enrolment_request(enrolment_request)
     typer.echo(f"{party.name}, {party.role}. Compare its identity over the phone:\n  {party.identity.fingerprint}")
@@ -111,16 +111,16 @@ def assemble(
     out: Annotated[Path, typer.Option(help="Folder for members.yaml and authorities.pem.")],
 ) -> None:
     """Make the membership list from all requests, certificates and authorities, to be sent to everyone."""
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.pki.certificates import read_public
-    from tryst.common.pki.enrolment import assemble as make
-    from tryst.common.pki.enrolment_requests import load_enrolment_request
-    from tryst.common.pki.folders import write_public
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.pki.certificates import read_public
+    from gemel.common.pki.enrolment import assemble as make
+    from gemel.common.pki.enrolment_requests import load_enrolment_request
+    from gemel.common.pki.folders import write_public
 
     enrolment_requests = [load_enrolment_request(path) for path in enrolment_request]
     certified = [party for party in enrolment_requests if isinstance(party.certificate, bytes)]
     if len(certified) != len(certificate):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "every enrolment request needs its certificate",
             got=f"{len(certified)} requests and {len(certificate)} certificates",
@@ -157,8 +157,8 @@ def accept(
     Each party checks its own entry; comparing the list's digest over the phone shows that all have the same list, with
     the keys of all parties.
     """
-    from tryst.common.pki.acceptance import accept as put
-    from tryst.common.pki.certificates import read_public
+    from gemel.common.pki.acceptance import accept as put
+    from gemel.common.pki.certificates import read_public
 
     listed = put(
         folder,
@@ -184,8 +184,8 @@ def rotate(
     Carole rewraps all she keeps when she starts. A custodian's old secrets stay under the old key until their
     project is over. Only then drop the old keys, with --retire.
     """
-    from tryst.common.keys.wrapping import retire_wrapping_keys, rotate_wrapping_keys
-    from tryst.common.pki.folders import PartyFolder
+    from gemel.common.keys.wrapping import retire_wrapping_keys, rotate_wrapping_keys
+    from gemel.common.pki.folders import PartyFolder
 
     path = PartyFolder(folder).wrapping
     keys = (retire_wrapping_keys if retire else rotate_wrapping_keys)(path)
@@ -207,7 +207,7 @@ def renew_sealing(
     The key before it opens what was sealed to it until the next renewal; identity and certificate stay. A key of the
     suite `approved` is of ML-KEM-1024 and P-384, any other of ML-KEM-768 and X25519.
     """
-    from tryst.common.pki.sealing_renewal import renew_sealing_key
+    from gemel.common.pki.sealing_renewal import renew_sealing_key
 
     request = renew_sealing_key(folder, _identity(config, folder), cryptography)
     typer.echo(f"{folder / 'sealing.key'}: the new sealing key is\n  {request.sealing.fingerprint}")
@@ -223,8 +223,8 @@ def wrapping_key(
 
     The key never leaves it. What the file wrapping.key has wrapped can be read as long as that file is there.
     """
-    from tryst.common.configuration import load_configuration
-    from tryst.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key
+    from gemel.common.configuration import load_configuration
+    from gemel.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key
 
     made = create_wrapping_key(load_configuration(config, WrappingSection).wrapping)
     typer.echo(f"Made the wrapping key {made}. Restart the service: it wraps by this key from then on.")
@@ -238,8 +238,8 @@ def identity(
 
     The private key never leaves it. Enrol with `--config` then: the enrolment request is signed there.
     """
-    from tryst.common.configuration import load_configuration
-    from tryst.common.keys.identity_configuration import IdentitySection, create_identity
+    from gemel.common.configuration import load_configuration
+    from gemel.common.keys.identity_configuration import IdentitySection, create_identity
 
     made = create_identity(load_configuration(config, IdentitySection).identity)
     typer.echo(f"Made the identity, to be read to the others over the phone:\n  {made.public.fingerprint}")
@@ -247,9 +247,9 @@ def identity(
 
 def _identity(config: Path | None, folder: Path) -> Identity | None:
     """The identity that a configuration names on a token or in a vault; None if it is in the folder, or will be."""
-    from tryst.common.configuration import load_configuration
-    from tryst.common.keys.identity_configuration import IdentitySection, open_identity
-    from tryst.common.pki.folders import PartyFolder
+    from gemel.common.configuration import load_configuration
+    from gemel.common.keys.identity_configuration import IdentitySection, open_identity
+    from gemel.common.pki.folders import PartyFolder
 
     configured = None if config is None else load_configuration(config, IdentitySection).identity
     return None if configured is None else open_identity(configured, PartyFolder(folder).identity)
@@ -257,7 +257,7 @@ def _identity(config: Path | None, folder: Path) -> Identity | None:
 
 def _show(members: Members) -> None:
     """The members of a list, and its digest, to compare by telephone."""
-    from tryst.common.keys.fingerprint import in_groups
+    from gemel.common.keys.fingerprint import in_groups
 
     for member in members:
         typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")

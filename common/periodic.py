@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from tryst.common.logging_setup import log, place_of
+from gemel.common.logging_setup import log, place_of
 
 
 class Periodic:

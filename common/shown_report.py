@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tryst.common.durable import whole_file
+from gemel.common.durable import whole_file
 
 _FRAME = '<iframe srcdoc="{page}" title="{title}" sandbox style="width:100%;height:{height}px;border:0"></iframe>'
 

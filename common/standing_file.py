@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 class StandingFile:
@@ -38,7 +38,7 @@ class StandingFile:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE.
         """
         try:
@@ -46,7 +46,7 @@ class StandingFile:
         except OSError:
             moved = True
         if moved:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.DATABASE,
                 f"{self._what} has been removed, renamed or replaced while it was in use",
                 where=self._path.name,

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from tryst.common.errors import MAX_SHOWN
-from tryst.common.message_words import listed, nearest, shown
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.errors import MAX_SHOWN
+from gemel.common.message_words import listed, nearest, shown
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 FOLLOWS_FROM_ANOTHER = "default_factory_not_called"
 """Pydantic's type of an error that only follows from another wrong value, from which a default is taken."""

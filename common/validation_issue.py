@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 DocumentPath = tuple[str | int, ...]
 """Keys and list positions from the top of a document, such as ``("fields", 2, "levels")``."""
@@ -19,12 +19,12 @@ class ValidationIssue:
     got: str = ""
     remedy: str = ""
 
-    def error(self, code: ErrorCode, line: int | None = None) -> TrystError:
+    def error(self, code: ErrorCode, line: int | None = None) -> GemelError:
         """The issue as an error of a kind, with its line in the file when it is known."""
         where = path_text(self.path)
         if line is not None:
             where = f"line {line}, {where}" if where else f"line {line}"
-        return TrystError(code, self.what, where=where, got=self.got, remedy=self.remedy)
+        return GemelError(code, self.what, where=where, got=self.got, remedy=self.remedy)
 
 
 def path_text(path: DocumentPath) -> str:

@@ -1,4 +1,4 @@
-"""Versions of messages and of stored data, in one place, where `tryst --version` reads them at no cost."""
+"""Versions of messages and of stored data, in one place, where `gemel --version` reads them at no cost."""
 
 from __future__ import annotations
 

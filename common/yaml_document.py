@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
-from tryst.common.errors import ErrorCode, TrystErrors
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.errors import ErrorCode, GemelErrors
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 MAX_DEPTH = 16
 MAX_DIGITS = 18
@@ -61,13 +61,13 @@ class YamlDocument:
             path = path[:-1]
         return self.lines.get(path)
 
-    def errors(self, issues: Iterable[ValidationIssue]) -> TrystErrors:
+    def errors(self, issues: Iterable[ValidationIssue]) -> GemelErrors:
         """Issues of the document as one error, in the order of their lines; without values where none may show."""
         hidden = [i if self.kind.shows_values else ValidationIssue(i.path, i.what, remedy=i.remedy) for i in issues]
         # A missing key has no line of its own and is reported at the enclosing section; at the top it comes first.
         numbered = sorted(((self.line(i.path), i) for i in hidden), key=lambda pair: pair[0] or 0)
         code = self.kind.code
-        return TrystErrors(code, [issue.error(code, line) for line, issue in numbered], where=self.source)
+        return GemelErrors(code, [issue.error(code, line) for line, issue in numbered], where=self.source)
 
 
 def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
@@ -84,7 +84,7 @@ def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
 
     Raises
     ------
-    TrystErrors
+    GemelErrors
         If it is too large, not YAML, or uses a refused feature. Repeated keys are listed in the document, so that they
         can be reported with all other issues.
     """
@@ -123,7 +123,7 @@ class _RefusedError(yaml.composer.ComposerError):
     """Valid YAML that this dialect refuses; the message shows nothing of the document."""
 
 
-def _unreadable(error: yaml.MarkedYAMLError, document: YamlDocument) -> TrystErrors:
+def _unreadable(error: yaml.MarkedYAMLError, document: YamlDocument) -> GemelErrors:
     mark = error.problem_mark or error.context_mark
     if mark is not None:
         document.lines[()] = mark.line + 1

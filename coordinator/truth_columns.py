@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Truth:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER if only one of the two is given.
         """
         if alice is not None and bob is not None:
             return cls(alice, bob)
         if alice is None and bob is None:
             return None
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "the truth needs a column of each file", remedy="give --truth-alice and --truth-bob"
         )
 
@@ -46,15 +46,15 @@ class Truth:
 
         Raises
         ------
-        TrystError
+        GemelError
             SPECIFICATION for a field, with the blocking rules made of it, or a variable that has a column of the
             truth; all at once.
         """
         errors = [*self._compared(spec), *self._carried(spec)]
         if errors:
-            raise errors[0] if len(errors) == 1 else TrystErrors(ErrorCode.SPECIFICATION, errors)
+            raise errors[0] if len(errors) == 1 else GemelErrors(ErrorCode.SPECIFICATION, errors)
 
-    def _compared(self, spec: Specification) -> Iterator[TrystError]:
+    def _compared(self, spec: Specification) -> Iterator[GemelError]:
         for field in spec.fields:
             sides = [side for side in Side if self.of(side) in field.columns_of(side)]
             if sides:
@@ -62,15 +62,15 @@ class Truth:
                 blocked = f" and blocked by (rule {', '.join(rules)})" if rules else ""
                 yield self._used(f"field {field.name}", f"compared{blocked}", sides)
 
-    def _carried(self, spec: Specification) -> Iterator[TrystError]:
+    def _carried(self, spec: Specification) -> Iterator[GemelError]:
         for variable in spec.variables:
             sides = [s for s in Side if variable.held_by(s) and self.of(s) == variable.column_of(s)]
             if sides:
                 yield self._used(f"variable {variable.name}", "carried as a code", sides)
 
-    def _used(self, where: str, how: str, sides: list[Side]) -> TrystError:
+    def _used(self, where: str, how: str, sides: list[Side]) -> GemelError:
         columns = " and ".join(f"{side}'s {self.of(side)!r}" for side in sides)
-        return TrystError(
+        return GemelError(
             ErrorCode.SPECIFICATION,
             "the truth must not be linked by: the links would be right and prove nothing",
             where=where,

@@ -1,13 +1,13 @@
-"""``python deploy/configurations.py`` writes the configurations here, from the templates that `tryst init` uses.
+"""``python deploy/configurations.py`` writes the configurations here, from the templates that `gemel init` uses.
 
 Every way of running a service finds the same places:
 
 ======================== =============================================== ==================
-/etc/tryst/PARTY/        PARTY.yaml                                      read by the service
-/etc/tryst/PARTY/keys/   keys and certificates                           read by the service only
-/srv/tryst/PARTY/        a custodian's records                           read by the service
-/var/lib/tryst/PARTY/    its state; a custodian's results                written by the service
-/var/cache/tryst/        machine code, compiled at the first use         written by the service
+/etc/gemel/PARTY/        PARTY.yaml                                      read by the service
+/etc/gemel/PARTY/keys/   keys and certificates                           read by the service only
+/srv/gemel/PARTY/        a custodian's records                           read by the service
+/var/lib/gemel/PARTY/    its state; a custodian's results                written by the service
+/var/cache/gemel/        machine code, compiled at the first use         written by the service
 ======================== =============================================== ==================
 
 Those for Kubernetes differ in one thing: metrics and probes are at the pod's address.
@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tryst.carole.configuration import template as carole_yaml
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.observability.settings import local
-from tryst.common.parties import Party, Side
-from tryst.coordinator.client.client_configuration import steward_template as steward_yaml
-from tryst.coordinator.client.client_configuration import template as coordinator_yaml
+from gemel.carole.configuration import template as carole_yaml
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.observability.settings import local
+from gemel.common.parties import Party, Side
+from gemel.coordinator.client.client_configuration import steward_template as steward_yaml
+from gemel.coordinator.client.client_configuration import template as coordinator_yaml
 
 ADDRESS = "carole:7443"
 """Carole's address: a name that DNS, /etc/hosts, compose or a cluster resolves."""
@@ -39,9 +39,9 @@ def configurations() -> dict[str, str]:
         "carole/carole.yaml": _carole(),
         "helm/carole.yaml": _carole(in_pod=True),
         "coordinator/coordinator.yaml": coordinator_yaml(
-            ADDRESS, keys="/etc/tryst/coordinator/keys", state="/var/lib/tryst/coordinator"
+            ADDRESS, keys="/etc/gemel/coordinator/keys", state="/var/lib/gemel/coordinator"
         ),
-        "steward/steward.yaml": steward_yaml(ADDRESS, keys="/etc/tryst/steward/keys", state="/var/lib/tryst/steward"),
+        "steward/steward.yaml": steward_yaml(ADDRESS, keys="/etc/gemel/steward/keys", state="/var/lib/gemel/steward"),
     }
 
 
@@ -54,8 +54,8 @@ def _listen(party: str, in_pod: bool) -> str:
 def _carole(*, in_pod: bool = False) -> str:
     return carole_yaml(
         "0.0.0.0:7443",  # of her own machine, container or pod
-        keys="/etc/tryst/carole/keys",
-        store="/var/lib/tryst/carole",
+        keys="/etc/gemel/carole/keys",
+        store="/var/lib/gemel/carole",
         observability=_listen("carole", in_pod),
         allow_remote=in_pod,
     )
@@ -66,10 +66,10 @@ def _custodian(side: Side, *, in_pod: bool = False) -> str:
         Party(side, side.title()),
         carole=ADDRESS,
         peer_fingerprint=UNPRIVILEGED,
-        data=f"/srv/tryst/{side}/",
-        keys=f"/etc/tryst/{side}/keys",
-        state=f"/var/lib/tryst/{side}/state",
-        results=f"/var/lib/tryst/{side}/results",
+        data=f"/srv/gemel/{side}/",
+        keys=f"/etc/gemel/{side}/keys",
+        state=f"/var/lib/gemel/{side}/state",
+        results=f"/var/lib/gemel/{side}/results",
         listen=_listen(side, in_pod),
         allow_remote=in_pod,
     )

@@ -1,6 +1,6 @@
 """``ready.py PORT``: status 0 if the service on this machine is ready. The images' health check.
 
-Python's own library only: it takes a few hundredths of a second, where a command of Tryst's loads all of it.
+Python's own library only: it takes a few hundredths of a second, where a command of Gemel's loads all of it.
 """
 
 import http.client

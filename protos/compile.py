@@ -1,4 +1,4 @@
-"""Generate the Python code of the wire: ``python -m tryst.protos.compile [OUT]``; into the tree itself by default.
+"""Generate the Python code of the wire: ``python -m gemel.protos.compile [OUT]``; into the tree itself by default.
 
 Run it after changing a ``.proto`` file and commit what it writes; a test compares the two.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parent.parent
-DEFINITIONS = sorted((ROOT / "tryst" / "protos" / "linkage" / "v1").glob("*.proto"))
+DEFINITIONS = sorted((ROOT / "gemel" / "protos" / "linkage" / "v1").glob("*.proto"))
 
 
 def compile_protos(out: Path) -> None:

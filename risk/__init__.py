@@ -13,38 +13,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tryst.risk.library.identification import dis as dis
-    from tryst.risk.library.identification import identify as identify
-    from tryst.risk.library.identification import individual as individual
-    from tryst.risk.library.identification import key_file as key_file
-    from tryst.risk.library.identification import log_linear as log_linear
-    from tryst.risk.library.identification import suda as suda
-    from tryst.risk.library.protection import protect as protect
-    from tryst.risk.library.results import ProtectedFile as ProtectedFile
-    from tryst.risk.library.results import RiskAssessment as RiskAssessment
-    from tryst.risk.library.tables import magnitude_tables as magnitude_tables
-    from tryst.risk.library.tables import tables as tables
-    from tryst.risk.protection.methods import Levels as Levels
-    from tryst.risk.protection.methods import Methods as Methods
-    from tryst.risk.protection.policy import Policy as Policy
+    from gemel.risk.library.identification import dis as dis
+    from gemel.risk.library.identification import identify as identify
+    from gemel.risk.library.identification import individual as individual
+    from gemel.risk.library.identification import key_file as key_file
+    from gemel.risk.library.identification import log_linear as log_linear
+    from gemel.risk.library.identification import suda as suda
+    from gemel.risk.library.protection import protect as protect
+    from gemel.risk.library.results import ProtectedFile as ProtectedFile
+    from gemel.risk.library.results import RiskAssessment as RiskAssessment
+    from gemel.risk.library.tables import magnitude_tables as magnitude_tables
+    from gemel.risk.library.tables import tables as tables
+    from gemel.risk.protection.methods import Levels as Levels
+    from gemel.risk.protection.methods import Methods as Methods
+    from gemel.risk.protection.policy import Policy as Policy
 
 PUBLIC = {
-    **dict.fromkeys(("ProtectedFile", "RiskAssessment"), "tryst.risk.library.results"),
+    **dict.fromkeys(("ProtectedFile", "RiskAssessment"), "gemel.risk.library.results"),
     **dict.fromkeys(
-        ("dis", "identify", "individual", "key_file", "log_linear", "suda"), "tryst.risk.library.identification"
+        ("dis", "identify", "individual", "key_file", "log_linear", "suda"), "gemel.risk.library.identification"
     ),
-    **dict.fromkeys(("magnitude_tables", "tables"), "tryst.risk.library.tables"),
-    "Levels": "tryst.risk.protection.methods",
-    "Methods": "tryst.risk.protection.methods",
-    "Policy": "tryst.risk.protection.policy",
-    "protect": "tryst.risk.library.protection",
+    **dict.fromkeys(("magnitude_tables", "tables"), "gemel.risk.library.tables"),
+    "Levels": "gemel.risk.protection.methods",
+    "Methods": "gemel.risk.protection.methods",
+    "Policy": "gemel.risk.protection.policy",
+    "protect": "gemel.risk.library.protection",
 }
 """The functions of the library, and the module that each is imported from when it is first used."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in PUBLIC:
-        raise AttributeError(f"module 'tryst.risk' has no attribute {name!r}")
+        raise AttributeError(f"module 'gemel.risk' has no attribute {name!r}")
     found = getattr(import_module(PUBLIC[name]), name)
     globals()[name] = found
     return found

@@ -9,12 +9,12 @@ from typing import Protocol
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.frames import Records, frame_of
-from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.registry import FOUND
-from tryst.common.records.sources import Values
-from tryst.common.records.typed_table import Labelled, labelled, read_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.frames import Records, frame_of
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.registry import FOUND
+from gemel.common.records.sources import Values
+from gemel.common.records.typed_table import Labelled, labelled, read_records
 
 
 class RecordTable(Protocol):
@@ -76,7 +76,7 @@ class TableOfRecords:
         if names is None:
             return self.frame
         if absent := [name for name in names if name not in self.frame.columns]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.FIELD_MISSING,
                 f"there is no column {', '.join(absent)}",
                 where=self.name,

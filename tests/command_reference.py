@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from tryst.common.command import SUBCOMMANDS, subcommand
+from gemel.common.command import SUBCOMMANDS, subcommand
 
 SAME = {"bob": "alice"}
 """Commands with the same subcommands, arguments and options as another."""
@@ -21,10 +21,10 @@ def commands_reference() -> str:
 
 def _section(name: str) -> Iterator[str]:
     if name in SAME:
-        yield f"## tryst {name}\n"
-        yield f"As [tryst {SAME[name]}](#tryst-{SAME[name]}), for the custodian {name.title()}.\n"
+        yield f"## gemel {name}\n"
+        yield f"As [gemel {SAME[name]}](#gemel-{SAME[name]}), for the custodian {name.title()}.\n"
     else:
-        yield from _command(subcommand(name), f"tryst {name}", 2)
+        yield from _command(subcommand(name), f"gemel {name}", 2)
 
 
 def _command(command: Any, path: str, depth: int) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tryst.common.custodian.operator import screen
-from tryst.coordinator.client import terminal
+from gemel.common.custodian.operator import screen
+from gemel.coordinator.client import terminal
 
 WIDTH = 1000
 

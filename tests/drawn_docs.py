@@ -11,9 +11,9 @@ from itertools import product
 
 import numpy as np
 
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash.fast import signatures
-from tryst.common.tokens.fast import tokenise
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash.fast import signatures
+from gemel.common.tokens.fast import tokenise
 
 WIDTH = 400
 INK, GROUND, LINE, BLUE, ORANGE, PALE = "#23262b", "#fffefb", "#8a8f98", "#1f5fa8", "#a84f08", "#dbe7f5"

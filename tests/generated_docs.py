@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from gemel.carole.projects.diagram import state_diagram
+from gemel.common.ceremony.calls import TYPES
+from gemel.common.disclosure_measures import measures_table
+from gemel.common.documents.reference import reference
+from gemel.common.documents.result_warning import warnings_tables
+from gemel.common.parties import Role
+from gemel.common.specification.text.reference import specification_reference
 from tests.command_reference import commands_reference
 from tests.drawn_docs import DRAWINGS
-from tryst.carole.projects.diagram import state_diagram
-from tryst.common.ceremony.calls import TYPES
-from tryst.common.disclosure_measures import measures_table
-from tryst.common.documents.reference import reference
-from tryst.common.documents.result_warning import warnings_tables
-from tryst.common.parties import Role
-from tryst.common.specification.text.reference import specification_reference
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

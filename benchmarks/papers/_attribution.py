@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.variables import Values, wrong
-from tryst.risk.models.counts import distinct_rows
-from tryst.risk.models.fitted import FittedModel
+from gemel.carole.extended_latent.variables import Values, wrong
+from gemel.risk.models.counts import distinct_rows
+from gemel.risk.models.fitted import FittedModel
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def attribute(
 
     Raises
     ------
-    TrystError
+    GemelError
         A target that Bob does not hold alone or the model lacks; weights that are no probabilities.
 
     Notes

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification import KeyFile
-from tryst.risk.models.counts import total_by_row
+from gemel.risk.identification import KeyFile
+from gemel.risk.models.counts import total_by_row
 
 LEVELS = {
     "AGE": 94,

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Token = TypeVar("Token")
 
@@ -51,7 +51,7 @@ def estimate(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if `randomised_response` is not in [0, 1/2).
     """
     similarity = (2.0 * np.asarray(agreeing, dtype=np.float64) / bits - 1.0) / _contrast(randomised_response)
@@ -83,7 +83,7 @@ def variance(similarity: ArrayLike, bits: int, randomised_response: float = 0.0)
 
 def _contrast(randomised_response: float) -> float:
     if not 0.0 <= randomised_response < 0.5:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the probability of randomised response must be at least 0 and less than 1/2",
             where="randomised response",

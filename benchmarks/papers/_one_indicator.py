@@ -106,6 +106,6 @@ def table_5() -> list[str]:
         f"{Indicator(0.75, 0.02, 0.0015).match_given_agreement:.3f}, but with m = "
         f"{list(steps(Indicator(0.75, 0.02, 0.0015), agreements, pairs))[-1].m:.3f}. That .052 is nearer to the truth "
         "is therefore no merit of EM. The paper's advice, more pairs and a larger share of matches, does not help "
-        "either with one indicator; a second and third field do. Tryst's linkage refuses such a model as not "
+        "either with one indicator; a second and third field do. Gemel's linkage refuses such a model as not "
         "identified.",
     ]

@@ -9,9 +9,9 @@ import altair as alt
 import numpy as np
 
 from benchmarks.papers.se17 import METHODS, PAPER, RANKS, RECALL, Experiment, interval
-from tryst.risk.report.drawing import draw
-from tryst.risk.report.palette import GREY, OCHRE, RUST, TEAL
-from tryst.risk.report.palette import PAPER as GROUND
+from gemel.risk.report.drawing import draw
+from gemel.risk.report.palette import GREY, OCHRE, RUST, TEAL
+from gemel.risk.report.palette import PAPER as GROUND
 
 _COLOURS = dict(zip(METHODS, (GREY, TEAL, OCHRE, RUST), strict=True))
 _U = {"all_pairs": "u from all pairs, as in the paper", "corrected": "u corrected for the matches among all pairs"}

@@ -22,21 +22,21 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import KEY, MEMORY
 from benchmarks.papers.se17 import ALICE, BOB, KEYS, PRECISION, Files
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import expected_precision_recall
-from tryst.carole.fellegi_sunter.dependence import estimation
-from tryst.common.custodian.source.known_file import named_file, read_known_files
-from tryst.common.custodian.source.reading import clean_file
-from tryst.common.encoding.known_records import known_set
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.parties import Side
-from tryst.common.records.registry import file_source
-from tryst.common.specification import Specification, load_specification
-from tryst.coordinator.demonstration.people.drivers import driver_network
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import expected_precision_recall
+from gemel.carole.fellegi_sunter.dependence import estimation
+from gemel.common.custodian.source.known_file import named_file, read_known_files
+from gemel.common.custodian.source.reading import clean_file
+from gemel.common.encoding.known_records import known_set
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.parties import Side
+from gemel.common.records.registry import file_source
+from gemel.common.specification import Specification, load_specification
+from gemel.coordinator.demonstration.people.drivers import driver_network
 
 
 @dataclass(frozen=True)

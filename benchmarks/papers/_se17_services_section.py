@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from benchmarks.papers._se17_services import SETTINGS, Draw, settled
 from benchmarks.papers.se17 import METHODS, SURNAMES_OF_FILES, Outcome, drawn_files, interval, linked
-from tryst.carole.engine.selection import KEPT_PROBABILITY
-from tryst.carole.evaluation.classes import TiedClasses
-from tryst.carole.evaluation.curve import curve_of
+from gemel.carole.engine.selection import KEPT_PROBABILITY
+from gemel.carole.evaluation.classes import TiedClasses
+from gemel.carole.evaluation.curve import curve_of
 
 HEADING = "## Through the services"
 LIBRARY, FLOORED, OWN_SURNAMES = "library", "library above the floor", SURNAMES_OF_FILES

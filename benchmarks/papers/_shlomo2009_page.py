@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.papers._one_indicator import table_5
 from benchmarks.papers.shlomo2009 import FRACTION, RATE, Study, interval
-from tryst.risk.report.drawing import draw
-from tryst.risk.report.palette import PAPER, SOFT, TEAL
+from gemel.risk.report.drawing import draw
+from gemel.risk.report.palette import PAPER, SOFT, TEAL
 
 _POINTS = 700
 _STYLE_SIZE = 380

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from benchmarks.papers._smith2011_printed import BAND_NAMES, STATED, TABLES
 from benchmarks.papers.smith2011 import interval
 from benchmarks.papers.smith2011_models import FITS, FRACTIONS, PRIOR, Fitted, Searched, Study
-from tryst.risk.models import draw_graph
-from tryst.risk.report.drawing import draw
-from tryst.risk.report.palette import PAPER, RUST, TEAL
+from gemel.risk.models import draw_graph
+from gemel.risk.report.drawing import draw
+from gemel.risk.report.palette import PAPER, RUST, TEAL
 
 _POINTS = 600
 
@@ -210,7 +210,7 @@ def _precision(found: Study) -> list[str]:
         "The thesis also tried a gamma prior on the total prior precision, which is otherwise 1 (Tarantola 2004), to "
         "help MC3 mix, and gave it up: too slow, and no better mixing. It shows no numbers and does not state the "
         f"prior. Here it is a gamma of shape {PRIOR.shape:g} and rate {PRIOR.rate:g} "
-        "(`tryst.risk.models.mc3_with_precision`, twelve variables; means over samples, 95 % intervals in brackets).",
+        "(`gemel.risk.models.mc3_with_precision`, twelve variables; means over samples, 95 % intervals in brackets).",
         "\n".join(lines),
         "\n".join(gains),
         "Mixing, by four of the thesis's chains from different starts (medians over "

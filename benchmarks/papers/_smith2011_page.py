@@ -21,7 +21,7 @@ from benchmarks.papers.smith2011 import (
     SERIES,
     interval,
 )
-from tryst.risk.identification.assessment.rank_plots import auc, logit_rank_plot
+from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
 
 
 def written(

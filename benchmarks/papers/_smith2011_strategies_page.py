@@ -19,9 +19,9 @@ from benchmarks.papers.smith2011_strategies import (
     Beside,
     mean_of,
 )
-from tryst.risk.identification import Attack
-from tryst.risk.report.drawing import draw
-from tryst.risk.report.palette import PAPER
+from gemel.risk.identification import Attack
+from gemel.risk.report.drawing import draw
+from gemel.risk.report.palette import PAPER
 
 
 def written(found: Sequence[Beside], seed: int) -> str:

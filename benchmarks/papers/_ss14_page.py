@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 
 from benchmarks.papers.ss14 import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment, interval
-from tryst.risk.report.drawing import draw
-from tryst.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
+from gemel.risk.report.drawing import draw
+from gemel.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
 
 _COLOURS = {
     "Jaro": INK,
@@ -24,7 +24,7 @@ _COLOURS = {
 
 _U = {
     "all_pairs": "u from all pairs, as in the paper",
-    "corrected": "u corrected for the matches among all pairs (Tryst's default)",
+    "corrected": "u corrected for the matches among all pairs (Gemel's default)",
     "free": "u estimated freely",
 }
 
@@ -143,7 +143,7 @@ def _own_similarity(found: Experiment) -> str:
     log = interval(found.area("log-LR, own similarity")[-1] - found.area("log-LR weighted")[-1])
     low = interval(found.area("LR, own similarity")[0] - found.area("binary EM")[0])
     return (
-        "- Tryst's weighted schemes take similarity by level (EM(8)'s), not each pair's own. At the highest level own "
+        "- Gemel's weighted schemes take similarity by level (EM(8)'s), not each pair's own. At the highest level own "
         f"similarity changes the area by {own[0]:+.3f} ({own[1]:+.3f} to {own[2]:+.3f}) for LR and {log[0]:+.3f} "
         f"({log[1]:+.3f} to {log[2]:+.3f}) for log-LR. With own similarity the LR method is not above the binary one "
         f"at the lowest level: {low[0]:+.3f} ({low[1]:+.3f} to {low[2]:+.3f}). A value that has nothing in common with "

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution import Release, Table, Variable, publish
-from tryst.risk.attribution.sap import Curve, exhausted, sap
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution import Release, Table, Variable, publish
+from gemel.risk.attribution.sap import Curve, exhausted, sap
 
 
 def anonymous(shape: Sequence[int], prefix: str = "V") -> tuple[Variable, ...]:
@@ -46,7 +46,7 @@ def total_sap(counts: ArrayLike, lower: ArrayLike, upper: ArrayLike, total_upper
     low, high = (np.asarray(b, dtype=np.int64).ravel() for b in (lower, upper))
     n = int(cells.sum())
     if (low > cells).any() or (high < cells).any() or total_upper < n:
-        raise TrystError(ErrorCode.PARAMETER, "the bounds must hold for the true counts")
+        raise GemelError(ErrorCode.PARAMETER, "the bounds must hold for the true counts")
     first = sap(cells, high)
     if total_upper > n:
         return first

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from tryst.carole.evaluation.classes import TiedClasses, tied_classes
-from tryst.carole.evaluation.curve import curve_of
-from tryst.carole.extended_latent import (
+from gemel.carole.evaluation.classes import TiedClasses, tied_classes
+from gemel.carole.evaluation.curve import curve_of
+from gemel.carole.extended_latent import (
     AloneKey,
     ArrayPairs,
     ExtendedFit,
@@ -33,13 +33,13 @@ from tryst.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from tryst.carole.extended_latent.completion import saturated_counts
-from tryst.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
-from tryst.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.names import name_tables
-from tryst.risk.models.divergence import jensen_shannon
-from tryst.risk.models.fitted import fit
+from gemel.carole.extended_latent.completion import saturated_counts
+from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
+from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.risk.models.divergence import jensen_shannon
+from gemel.risk.models.fitted import fit
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")

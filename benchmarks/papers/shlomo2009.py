@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from benchmarks import DOCS
 from benchmarks.papers._census_extract import LEVELS, NAMES, extract
 from benchmarks.papers._swapping import observed_matrix, random_swap
-from tryst.risk.identification import (
+from gemel.risk.identification import (
     KeyFile,
     LogLinearRisk,
     MisclassificationRisk,

@@ -18,10 +18,10 @@ from benchmarks import DOCS
 from benchmarks._options import study_options
 from benchmarks.papers._jaccard import agreeing_bits, estimate
 from benchmarks.papers.ss14 import interval, perturbed
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash import signatures
-from tryst.common.tokens import tokenise
-from tryst.coordinator.demonstration.people.names import name_tables
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash import signatures
+from gemel.common.tokens import tokenise
+from gemel.coordinator.demonstration.people.names import name_tables
 
 NAMES = 300
 ERRORS = 0.3
@@ -89,7 +89,7 @@ def jaccard(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def one_bit(a: Sequence[str], b: Sequence[str], bits: int, rng: np.random.Generator, clip: bool) -> NDArray[np.float64]:
-    """Estimates from Tryst's signatures."""
+    """Estimates from Gemel's signatures."""
     keys = FieldKeys(rng.bytes(32), rng.bytes(32))
     first, second = (signatures(tokenise(list(side), "bigrams", bytes(32)), keys, bits, threads=1) for side in (a, b))
     return estimate(agreeing_bits(first[:, None, :], second[None, :, :]), bits, clip=clip)
@@ -203,7 +203,7 @@ def page(found: Study, replicates: int, seed: int) -> str:
         "## What it shows",
         "",
         "- 1-bit minwise is unbiased before clipping, at every length and in every band; its error is (1 - J²)/M.",
-        "- Clipping at 0, which Tryst's levels do, adds a bias of a fraction of 1/√M where names have nothing in "
+        "- Clipping at 0, which Gemel's levels do, adds a bias of a fraction of 1/√M where names have nothing in "
         "common, and lowers the error; those pairs are in the lowest level either way.",
         "- A minwise hash has the smaller variance, J(1 - J) over the number of hashes, and at equal storage the "
         "larger error: it can afford 64 times fewer.",

@@ -20,14 +20,14 @@ from scipy.stats import t as student
 
 from benchmarks import DOCS
 from benchmarks.papers._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
-from tryst.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
-from tryst.risk.identification.assessment.rank_plots import auc
-from tryst.risk.identification.matching.bayesian_matching import (
+from gemel.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
+from gemel.risk.identification.assessment.rank_plots import auc
+from gemel.risk.identification.matching.bayesian_matching import (
     BayesianMatching,
     bayesian_matching,
     fit_models,
 )
-from tryst.risk.identification.matching.model_attacks import best_cells, cost_matched
+from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
 
 THESIS_CHAPTER_7: Mapping[str, Any] = {
     "moves": 1_000_000,

@@ -19,11 +19,11 @@ from benchmarks import DOCS
 from benchmarks.papers._census import EIGHT, SIXTEEN, TWELVE, Census, census
 from benchmarks.papers._smith2011_printed import COUNT_BANDS
 from benchmarks.papers.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.assessment.rank_plots import auc
-from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
-from tryst.risk.identification.strategies import Frequencies
-from tryst.risk.models import GammaPrior, HyperDirichlet, SearchResult, anneal, mc3, mc3_with_precision
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.assessment.rank_plots import auc
+from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
+from gemel.risk.identification.strategies import Frequencies
+from gemel.risk.models import GammaPrior, HyperDirichlet, SearchResult, anneal, mc3, mc3_with_precision
 
 FRACTIONS = (0.01, 0.05)
 SETS = (EIGHT, TWELVE, SIXTEEN)
@@ -40,7 +40,7 @@ FITS: Mapping[str, Mapping[str, Any]] = {
     "precision 1, four chains, double moves": {"moves": 20_000},
     "gamma prior, four chains, double moves": {"precision": PRIOR, "moves": 20_000},
 }
-"""MC3 as the thesis set it, and the chains of Tryst's default, made as short as the thesis's."""
+"""MC3 as the thesis set it, and the chains of Gemel's default, made as short as the thesis's."""
 
 
 @dataclass(frozen=True, eq=False)

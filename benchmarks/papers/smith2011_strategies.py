@@ -17,11 +17,11 @@ from benchmarks import DOCS
 from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
 from benchmarks.papers._census import FIVE, LEVELS, census
 from benchmarks.papers.smith2011 import NOTIONAL, interval
-from tryst.risk.identification import Attack, Frequencies, KeyFile, attacks
-from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
-from tryst.risk.identification.matching.model_attacks import best_cells
-from tryst.risk.models import GammaPrior
-from tryst.risk.models.counts import total_by_row
+from gemel.risk.identification import Attack, Frequencies, KeyFile, attacks
+from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
+from gemel.risk.identification.matching.model_attacks import best_cells
+from gemel.risk.models import GammaPrior
+from gemel.risk.models.counts import total_by_row
 
 SAMPLES, FRACTION, R = 40, 0.03, 3
 CLAIMED_AT = (0.01, 0.05, 0.2)

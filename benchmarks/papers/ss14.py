@@ -20,20 +20,20 @@ from scipy.stats import t as student
 from benchmarks import DOCS
 from benchmarks._options import study_options
 from benchmarks.papers._jaccard import agreeing_bits, estimate
-from tryst.carole.comparison.levels import level_table
-from tryst.carole.comparison.strings import levels_of, similarity_table
-from tryst.carole.evaluation.classes import TiedClasses
-from tryst.carole.evaluation.curve import PrecisionRecall, curve_of, expected_precision_recall
-from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
-from tryst.carole.fellegi_sunter.model import log2_ratios
-from tryst.carole.fellegi_sunter.schemes import Shade, log_ratio_shaded, ratio_shaded
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.encoding.signing import canonical
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash import signatures
-from tryst.common.specification import LEVELS
-from tryst.common.tokens import tokenise
-from tryst.coordinator.demonstration.people.names import name_tables
+from gemel.carole.comparison.levels import level_table
+from gemel.carole.comparison.strings import levels_of, similarity_table
+from gemel.carole.evaluation.classes import TiedClasses
+from gemel.carole.evaluation.curve import PrecisionRecall, curve_of, expected_precision_recall
+from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
+from gemel.carole.fellegi_sunter.model import log2_ratios
+from gemel.carole.fellegi_sunter.schemes import Shade, log_ratio_shaded, ratio_shaded
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.encoding.signing import canonical
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash import signatures
+from gemel.common.specification import LEVELS
+from gemel.common.tokens import tokenise
+from gemel.coordinator.demonstration.people.names import name_tables
 
 RECORDS, FROM_A, FROM_B = 1000, 700, 400
 FIELDS = ("first name", "year of birth", "month of birth", "gender")

@@ -9,8 +9,8 @@ lower the risks; `accumulated`: what earlier releases add. `protected`: what is 
 by the search of `coarsening_search` over the `ladders` that the specification allows. Codes only, never labels.
 """
 
-from tryst.carole.assessment.combined import Combined, combine, combine_coded
-from tryst.carole.assessment.combined_assessment import Assessment, assess
-from tryst.carole.assessment.invented_records import near_copies_warnings
+from gemel.carole.assessment.combined import Combined, combine, combine_coded
+from gemel.carole.assessment.combined_assessment import Assessment, assess
+from gemel.carole.assessment.invented_records import near_copies_warnings
 
 __all__ = ["Assessment", "Combined", "assess", "combine", "combine_coded", "near_copies_warnings"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.specification.model.assessment import PublishedTable
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.specification.model.assessment import PublishedTable
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.attribution_gain import (
+from gemel.carole.assessment.attribution_gain import (
     DRAWS,
     ExpectedCells,
     PossibleMatches,
     greatest_rise,
     possible_matches,
 )
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.expected_matches import Supposed
-from tryst.carole.assessment.inferred_values import expected_share
-from tryst.carole.assessment.measures import Measure
-from tryst.common.parties import Side
-from tryst.common.specification.model.assessment import AssessmentSpec
-from tryst.risk.models.counts import distinct_rows
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.expected_matches import Supposed
+from gemel.carole.assessment.inferred_values import expected_share
+from gemel.carole.assessment.measures import Measure
+from gemel.common.parties import Side
+from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.risk.models.counts import distinct_rows
 
 _OWN = "counted: the value and the keys are of one file, so that they are one person's, whoever is linked"
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.expected_matches import Supposed
-from tryst.carole.assessment.measures import CONFIDENCE, Measure
-from tryst.common.specification.model.assessment import Fraction
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.expected_matches import Supposed
+from gemel.carole.assessment.measures import CONFIDENCE, Measure
+from gemel.common.specification.model.assessment import Fraction
 
 DRAWS = 200
 """Times that the truth is drawn under each set of probabilities."""

@@ -20,10 +20,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification.calibration.crowding import COUNTED, FEWEST_PAIRS, Crowding, fit_crowding
-from tryst.risk.identification.calibration.neighbours import neighbourhood
-from tryst.risk.identification.calibration.records import expected_reciprocal_with_company
-from tryst.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.identification.calibration.crowding import COUNTED, FEWEST_PAIRS, Crowding, fit_crowding
+from gemel.risk.identification.calibration.neighbours import neighbourhood
+from gemel.risk.identification.calibration.records import expected_reciprocal_with_company
+from gemel.risk.models.counts import SparseCounts, distinct_rows
 
 _THINNED = COUNTED + 1
 """Links of a combination up to which every number of true ones is looked at; above, their mean."""

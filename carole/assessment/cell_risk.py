@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import tally
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.model_choice import choose_model
-from tryst.risk.identification.loglinear.risk import LogLinearRisk
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
-from tryst.risk.identification.matching.population_law import expected_reciprocal
-from tryst.risk.identification.matching.recoding import Recoding, recoded
-from tryst.risk.models.counts import distinct_rows
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.coding import tally
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.model_choice import choose_model
+from gemel.risk.identification.loglinear.risk import LogLinearRisk
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
+from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.matching.recoding import Recoding, recoded
+from gemel.risk.models.counts import distinct_rows
 
 EXACT_KEYS = 6
 """Keys up to which all decomposable models are averaged."""
@@ -166,7 +166,7 @@ def cell_risk(file: KeyFile) -> CellRisk:
         return Averaged(file, matching, f"Bayesian matching, {number} decomposable models averaged", fitted.warnings())
     try:
         choice = choose_model(file, max_models=MODELS, limit=MODEL_CELLS)
-    except TrystError as error:
+    except GemelError as error:
         if error.code is not ErrorCode.MEMORY:
             raise
         fitted = fit_models(file, "occam")

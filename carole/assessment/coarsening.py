@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.ladders import Ladder, Levels
-from tryst.common.specification import Specification
-from tryst.common.specification.model.assessment import PublishedTable
-from tryst.risk.models import FittedModel, Graph, JointDistribution, JunctionTree
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import total_by_row
-from tryst.risk.models.factors import Factor
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.ladders import Ladder, Levels
+from gemel.common.specification import Specification
+from gemel.common.specification.model.assessment import PublishedTable
+from gemel.risk.models import FittedModel, Graph, JointDistribution, JunctionTree
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import total_by_row
+from gemel.risk.models.factors import Factor
 
 
 def coarsened_output(combined: Combined, ladders: Sequence[Ladder], levels: Levels) -> Combined:

@@ -18,8 +18,8 @@ from itertools import product
 
 import numpy as np
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.ladders import Ladder, Levels
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.ladders import Ladder, Levels
 
 EXACT = 100
 """Coarsenings up to which all are gone through."""

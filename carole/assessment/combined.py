@@ -17,16 +17,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.coded_links import GROUP
-from tryst.carole.engine.resolution_exchange import MIN_PROBABILITY
-from tryst.carole.engine.resolution_result import ResolutionResult
-from tryst.carole.engine.result import Linkage
-from tryst.carole.fellegi_sunter.entities import Entities
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, VariableSpec
+from gemel.carole.engine.coded_links import GROUP
+from gemel.carole.engine.resolution_exchange import MIN_PROBABILITY
+from gemel.carole.engine.resolution_result import ResolutionResult
+from gemel.carole.engine.result import Linkage
+from gemel.carole.fellegi_sunter.entities import Entities
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, VariableSpec
 
 Codes = NDArray[np.int32]
 
@@ -55,7 +55,7 @@ class Combined:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for rows outside the files, values that are not probabilities, arrays of different lengths.
     """
 
@@ -213,7 +213,7 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the result does not give the links' rows of codes.
     """
     links = answer.coded
@@ -244,5 +244,5 @@ def _codes(part: SignatureSet, variables: Sequence[VariableSpec], side: Side) ->
     return found
 
 
-def _wrong(what: str, where: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, what, where=f"combined output, {where}", got=got)
+def _wrong(what: str, where: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, what, where=f"combined output, {where}", got=got)

@@ -12,32 +12,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tryst.carole.assessment.accumulated import accumulated
-from tryst.carole.assessment.attribution import attribution, by_variable
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.differences import Differences, EarlierRelease, differences
-from tryst.carole.assessment.false_links import false_links
-from tryst.carole.assessment.identification import identification
-from tryst.carole.assessment.invented_records import invented_records
-from tryst.carole.assessment.joint_model import joint_model
-from tryst.carole.assessment.ladders import Ladder, ladders_of
-from tryst.carole.assessment.measures import entry
-from tryst.carole.assessment.membership import membership
-from tryst.carole.assessment.memory import left_for_uniques
-from tryst.carole.assessment.options import options
-from tryst.carole.assessment.publication import publication
-from tryst.carole.assessment.released_counts import counted, pack
-from tryst.carole.engine.near_copies import NearCopies
-from tryst.carole.engine.resources import Resources
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.documents.result_warning import ResultWarning, by_severity, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification, specification_digest
-from tryst.common.specification.notes.granted_variables import granted_columns
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment.accumulated import accumulated
+from gemel.carole.assessment.attribution import attribution, by_variable
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.differences import Differences, EarlierRelease, differences
+from gemel.carole.assessment.false_links import false_links
+from gemel.carole.assessment.identification import identification
+from gemel.carole.assessment.invented_records import invented_records
+from gemel.carole.assessment.joint_model import joint_model
+from gemel.carole.assessment.ladders import Ladder, ladders_of
+from gemel.carole.assessment.measures import entry
+from gemel.carole.assessment.membership import membership
+from gemel.carole.assessment.memory import left_for_uniques
+from gemel.carole.assessment.options import options
+from gemel.carole.assessment.publication import publication
+from gemel.carole.assessment.released_counts import counted, pack
+from gemel.carole.engine.near_copies import NearCopies
+from gemel.carole.engine.resources import Resources
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification, specification_digest
+from gemel.common.specification.notes.granted_variables import granted_columns
+from gemel.risk.models import JointDistribution
 
 DEFAULT_SEARCH = Resources(3 << 30, 1)
 """What an assessment may use."""
@@ -131,7 +131,7 @@ def assess(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the specification requests no assessment; MEMORY if it needs more than it may use.
 
     Notes
@@ -141,7 +141,7 @@ def assess(
     """
     policy = spec.assessment
     if policy is None:
-        raise TrystError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
+        raise GemelError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
     attacked = combined if attacked is None else attacked
     before = accumulated([json.loads(report) for report in earlier], [v.name for v in attacked.variables])
     left = left_for_uniques(combined, policy, resources, modelled=spec.latent is not None)

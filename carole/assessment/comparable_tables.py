@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.released_counts import CountedTable, CountedVariable
-from tryst.risk.attribution.alignment import aligned, in_order
-from tryst.risk.attribution.differences import Ranges
+from gemel.carole.assessment.released_counts import CountedTable, CountedVariable
+from gemel.risk.attribution.alignment import aligned, in_order
+from gemel.risk.attribution.differences import Ranges
 
 ALIKE = 0.2
 """Largest difference, as a share of the larger total, of two tables whose codes are put in order by their counts."""

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.comparable_tables import WORK, categories, common, gaps, ordered, padded, ranges
-from tryst.carole.assessment.ladders import Ladder, alike
-from tryst.carole.assessment.measures import Measure
-from tryst.carole.assessment.released_counts import CountedTable, ReleasedCounts
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.specification import VariableSpec
-from tryst.risk.attribution.alignment import aligned, in_order
-from tryst.risk.attribution.differences import Difference, difference, sum_difference
+from gemel.carole.assessment.comparable_tables import WORK, categories, common, gaps, ordered, padded, ranges
+from gemel.carole.assessment.ladders import Ladder, alike
+from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.released_counts import CountedTable, ReleasedCounts
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.specification import VariableSpec
+from gemel.risk.attribution.alignment import aligned, in_order
+from gemel.risk.attribution.differences import Difference, difference, sum_difference
 
 PARTS = 0.05
 """Largest difference of a table from the sum of two others, as a share of its total."""

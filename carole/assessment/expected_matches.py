@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.inferred_values import expected_share, possible_probabilities
-from tryst.carole.assessment.measures import CONFIDENCE, Measure
-from tryst.carole.assessment.population_totals import Counted, Laws, formula_total, number
-from tryst.carole.assessment.true_links import Halves, Rows, TrueLinks, true_links
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.specification.model.assessment import Fraction
-from tryst.risk.identification.file_level import Dis, dis
-from tryst.risk.identification.population_spectrum import Spectrum, fit_pitman
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.inferred_values import expected_share, possible_probabilities
+from gemel.carole.assessment.measures import CONFIDENCE, Measure
+from gemel.carole.assessment.population_totals import Counted, Laws, formula_total, number
+from gemel.carole.assessment.true_links import Halves, Rows, TrueLinks, true_links
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.specification.model.assessment import Fraction
+from gemel.risk.identification.file_level import Dis, dis
+from gemel.risk.identification.population_spectrum import Spectrum, fit_pitman
 
 _Z = float(ndtri((1.0 + CONFIDENCE) / 2.0))
 

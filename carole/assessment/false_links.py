@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tryst.carole.assessment.measures import Measure
-from tryst.common.documents.linkage_document import LinkageDocument, ShareInterval
-from tryst.common.specification import Specification
+from gemel.carole.assessment.measures import Measure
+from gemel.common.documents.linkage_document import LinkageDocument, ShareInterval
+from gemel.common.specification import Specification
 
 _PREFERRED = ("check_field", "decoys", "bootstrap")
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.cell_risk import CellRisk, Cells, cell_risk
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.expected_matches import (
+from gemel.carole.assessment.cell_risk import CellRisk, Cells, cell_risk
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.expected_matches import (
     Believed,
     Supposed,
     own_matches,
@@ -20,18 +20,18 @@ from tryst.carole.assessment.expected_matches import (
     unique_matches,
     with_interval,
 )
-from tryst.carole.assessment.keys import key_file
-from tryst.carole.assessment.largest_risk import largest_risk
-from tryst.carole.assessment.measures import Measure
-from tryst.carole.engine.resources import Resources
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification.model.assessment import Fractions
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.special_uniques.suda import largest_within, minimal_uniques
-from tryst.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
+from gemel.carole.assessment.keys import key_file
+from gemel.carole.assessment.largest_risk import largest_risk
+from gemel.carole.assessment.measures import Measure
+from gemel.carole.engine.resources import Resources
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification.model.assessment import Fractions
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.special_uniques.suda import largest_within, minimal_uniques
+from gemel.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are searched for
 _MAX_SIZE = 4
@@ -249,7 +249,7 @@ def _scores(file: KeyFile, left: Resources) -> SudaScores:
     while True:
         try:
             return suda_scores(file, found=minimal_uniques(file, maximum, left.threads, limit))
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.MEMORY or maximum == 1:
                 raise
         maximum = min(maximum, _MAX_SIZE + 1) - 1

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.false_links import estimated_precision
-from tryst.carole.assessment.measures import CONFIDENCE, Measure
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.false_links import estimated_precision
+from gemel.carole.assessment.measures import CONFIDENCE, Measure
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.risk.models import JointDistribution
 
 _STEPS = 60
 """Of bisection for the change of odds."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tryst.carole.assessment.measures import Measure
-from tryst.carole.engine.near_copies import PARTNERS, NearCopies
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.parties import Side
+from gemel.carole.assessment.measures import Measure
+from gemel.carole.engine.near_copies import PARTNERS, NearCopies
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.parties import Side
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.inferred_values import possible_probabilities, sensitive_values
-from tryst.carole.assessment.measures import Measure
-from tryst.carole.assessment.modelled_attribution import modelled_attribution
-from tryst.carole.assessment.released_joint import released_joint
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.specification import Specification
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.inferred_values import possible_probabilities, sensitive_values
+from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.modelled_attribution import modelled_attribution
+from gemel.carole.assessment.released_joint import released_joint
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.specification import Specification
+from gemel.risk.models import JointDistribution
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification.coding import MISSING_LABEL
-from tryst.risk.identification.key_file import KeyFile
+from gemel.risk.identification.coding import MISSING_LABEL
+from gemel.risk.identification.key_file import KeyFile
 
 
 def key_file(codes: NDArray[np.int32], names: Sequence[str], fraction: float) -> KeyFile | None:

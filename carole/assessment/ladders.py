@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.released_counts import CountedTable, CountedVariable
-from tryst.common.encoding.category_tree import code_groups
-from tryst.common.specification import Specification
-from tryst.common.specification.model.protection import partitions, step_name
+from gemel.carole.assessment.released_counts import CountedTable, CountedVariable
+from gemel.common.encoding.category_tree import code_groups
+from gemel.common.specification import Specification
+from gemel.common.specification.model.protection import partitions, step_name
 
 
 @dataclass(frozen=True, eq=False)

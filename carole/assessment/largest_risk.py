@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, pdtr
 
-from tryst.carole.assessment.cell_risk import Cells
-from tryst.carole.assessment.expected_matches import Supposed
-from tryst.carole.assessment.measures import CONFIDENCE, Measure
-from tryst.risk.identification.matching.population_law import expected_reciprocal
-from tryst.risk.identification.population_spectrum import Pitman, Spectrum
+from gemel.carole.assessment.cell_risk import Cells
+from gemel.carole.assessment.expected_matches import Supposed
+from gemel.carole.assessment.measures import CONFIDENCE, Measure
+from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.population_spectrum import Pitman, Spectrum
 
 _TAIL = (1.0 - CONFIDENCE) / 2.0
 _STEPS = 60  # of bisection for a rate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.errors import ErrorCode, GemelError
 
 CONFIDENCE = 0.95
 """Confidence of every interval."""
@@ -56,13 +56,13 @@ def entry(name: str, measure: Measure, limit: float | None, earlier: float | Non
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the measure has neither an interval nor a reason why it needs none.
     """
     judged = measure.judged if earlier is None else max(measure.judged, earlier)
     facts = MEASURES[name]
     if measure.upper is None and not measure.no_interval:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "expected the interval of the value, or why it needs none",
             where=f"measure {name}",

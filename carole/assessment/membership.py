@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.inferred_values import expected_share, possible_probabilities
-from tryst.carole.assessment.measures import Measure
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.parties import Side
-from tryst.common.specification.model.content import ReleaseSpec
-from tryst.risk.models.counts import distinct_rows
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.inferred_values import expected_share, possible_probabilities
+from gemel.carole.assessment.measures import Measure
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.parties import Side
+from gemel.common.specification.model.content import ReleaseSpec
+from gemel.risk.models.counts import distinct_rows
 
 _PROBABILITIES = ("pairs", "draws")
 """Grants that disclose how probable every pair is: drawn linkages do by how often they have it."""

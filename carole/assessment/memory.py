@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 
-from tryst.carole.assessment.cell_risk import MODEL_CELLS
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.options import SEARCHED
-from tryst.carole.assessment.publication import BASE_CELLS
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.resources import Resources
-from tryst.common.specification.model.assessment import AssessmentSpec
+from gemel.carole.assessment.cell_risk import MODEL_CELLS
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.options import SEARCHED
+from gemel.carole.assessment.publication import BASE_CELLS
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.resources import Resources
+from gemel.common.specification.model.assessment import AssessmentSpec
 
 ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16
 """Bytes of a record of either file."""
@@ -88,7 +88,7 @@ def left_for_uniques(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if it needs more than it may use.
     """
     budget = MemoryBudget(resources.memory_bytes)

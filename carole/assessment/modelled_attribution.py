@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.attribution import Groups
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.inferred_values import Drawn, SensitiveValues, expected_share
-from tryst.carole.assessment.measures import Measure
+from gemel.carole.assessment.attribution import Groups
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.inferred_values import Drawn, SensitiveValues, expected_share
+from gemel.carole.assessment.measures import Measure
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from tryst.carole.assessment.accumulated import Accumulated
-from tryst.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Learnt, by_variable
-from tryst.carole.assessment.cell_risk import Averaged, CellRisk
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.expected_matches import Believed
-from tryst.carole.assessment.identification import KEY_MEASURES, KeyedRecords
-from tryst.carole.assessment.joint_model import JointModel
-from tryst.carole.assessment.measures import excess
-from tryst.carole.assessment.publication import recovery
-from tryst.carole.assessment.true_links import Rows
-from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.matching.recoding import Recoding
-from tryst.risk.identification.matching.recoding_search import minimal_recoding
+from gemel.carole.assessment.accumulated import Accumulated
+from gemel.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Learnt, by_variable
+from gemel.carole.assessment.cell_risk import Averaged, CellRisk
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.expected_matches import Believed
+from gemel.carole.assessment.identification import KEY_MEASURES, KeyedRecords
+from gemel.carole.assessment.joint_model import JointModel
+from gemel.carole.assessment.measures import excess
+from gemel.carole.assessment.publication import recovery
+from gemel.carole.assessment.true_links import Rows
+from gemel.common.specification.model.assessment import AssessmentSpec, PublishedTable
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.matching.recoding import Recoding
+from gemel.risk.identification.matching.recoding_search import minimal_recoding
 
 _FEW = 0.05
 """Share of the records under which a category is rare."""

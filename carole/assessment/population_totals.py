@@ -27,9 +27,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.calibrated_links import CalibratedLinks, Combinations
-from tryst.carole.assessment.true_links import TrueLinks
-from tryst.risk.identification.population_spectrum import Pitman, PitmanFit, Spectrum, fit_pitman
+from gemel.carole.assessment.calibrated_links import CalibratedLinks, Combinations
+from gemel.carole.assessment.true_links import TrueLinks
+from gemel.risk.identification.population_spectrum import Pitman, PitmanFit, Spectrum, fit_pitman
 
 Counted = Literal["alone", "matched"]
 """True links whose person is alone in the population; links that are matched to their person, each with 1/F."""

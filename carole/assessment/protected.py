@@ -15,17 +15,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tryst.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
-from tryst.carole.assessment.coarsening_search import Costs, Search, Tried, minimal_coarsening
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.combined_assessment import Assessment
-from tryst.carole.assessment.differences import EarlierRelease, differences
-from tryst.carole.assessment.ladders import Ladder, Levels, as_levels, ladders_of
-from tryst.carole.assessment.measures import excess
-from tryst.carole.assessment.released_counts import unpack
-from tryst.common.documents.assessment_document import AssessmentDocument
-from tryst.common.specification import Specification, specification_digest
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
+from gemel.carole.assessment.coarsening_search import Costs, Search, Tried, minimal_coarsening
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import Assessment
+from gemel.carole.assessment.differences import EarlierRelease, differences
+from gemel.carole.assessment.ladders import Ladder, Levels, as_levels, ladders_of
+from gemel.carole.assessment.measures import excess
+from gemel.carole.assessment.released_counts import unpack
+from gemel.common.documents.assessment_document import AssessmentDocument
+from gemel.common.specification import Specification, specification_digest
+from gemel.risk.models import JointDistribution
 
 UNCHANGED = ("members_disclosed", "near_copies", "unlinked", "false_links")
 """Measures that no coarsening of variables changes: they are of rows and links."""

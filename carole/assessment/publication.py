@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.measures import Measure
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.assessment import PublishedTable
-from tryst.risk.attribution.cell_bounds import Bounds, bounds
-from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED
-from tryst.risk.attribution.protections.rounding import ConventionalRounding, RandomRounding
-from tryst.risk.attribution.release import Published, Release, publish
-from tryst.risk.attribution.sap import sap
-from tryst.risk.attribution.tables import Table, Variable
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.measures import Measure
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.assessment import PublishedTable
+from gemel.risk.attribution.cell_bounds import Bounds, bounds
+from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED
+from gemel.risk.attribution.protections.rounding import ConventionalRounding, RandomRounding
+from gemel.risk.attribution.release import Published, Release, publish
+from gemel.risk.attribution.sap import sap
+from gemel.risk.attribution.tables import Table, Variable
 
 BASE_CELLS = 2_000_000
 """Cells of the base table up to which all tables are attacked together."""
@@ -245,7 +245,7 @@ def _upper(truth: Table, published: Sequence[Published]) -> _Upper:
         return _of_bounds(truth, bounds(release))
     try:
         found = bounds(release, "closed")
-    except TrystError as error:
+    except GemelError as error:
         if error.code is not ErrorCode.PARAMETER:
             raise
     else:

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.publication import BASE_CELLS, base_table
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.assessment import MAX_AXES, MAX_TABLES, PublishedTable
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.publication import BASE_CELLS, base_table
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.assessment import MAX_AXES, MAX_TABLES, PublishedTable
 
-FORMAT = "tryst released counts 1"
+FORMAT = "gemel released counts 1"
 
 KEPT_CELLS = 2 * BASE_CELLS
 """Cells of all kept tables of one release."""
 
-_CODING = b"tryst coding of categories 1\0"
+_CODING = b"gemel coding of categories 1\0"
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def unpack(content: bytes) -> ReleasedCounts:
 
     Raises
     ------
-    TrystError
+    GemelError
         VAULT if they are of another format, or are none.
     """
     try:
@@ -151,11 +151,11 @@ def unpack(content: bytes) -> ReleasedCounts:
         left_out = tuple(tuple(str(name) for name in names) for names in given["left_out"])
         return ReleasedCounts(str(given["coding"]), int(given["records"]), tables, left_out)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.VAULT,
             f"expected the counts of a release in the format {FORMAT!r}",
             where="counts of a release",
-            remedy="use the release of Tryst that wrote them, or a later one",
+            remedy="use the release of Gemel that wrote them, or a later one",
         ) from error
 
 

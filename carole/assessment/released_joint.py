@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.inferred_values import (
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.inferred_values import (
     Drawn,
     SensitiveValues,
     expected_share,
     known,
 )
-from tryst.carole.assessment.measures import Measure
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment.measures import Measure
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.risk.models import JointDistribution
 
 
 @dataclass(frozen=True)

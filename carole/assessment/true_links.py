@@ -20,10 +20,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.calibrated_links import Combinations
-from tryst.carole.assessment.combined import Combined
-from tryst.risk.identification.population_spectrum import Spectrum
-from tryst.risk.models.counts import distinct_rows
+from gemel.carole.assessment.calibrated_links import Combinations
+from gemel.carole.assessment.combined import Combined
+from gemel.risk.identification.population_spectrum import Spectrum
+from gemel.risk.models.counts import distinct_rows
 
 CLASSES = 4
 """Of a link by how many have its combination: one, two, three, or more."""

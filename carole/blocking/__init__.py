@@ -6,9 +6,9 @@ signatures; `rules` writes their pairs and `union` those of rules of any kind. `
 that are too large.
 """
 
-from tryst.carole.blocking.candidates import AllPairs, AscendingPairs, Block, CandidatePairs, PairSource, Part
-from tryst.carole.blocking.rules import KeyedRule, Rule, ValueRule
-from tryst.carole.blocking.union import UnionPairs
+from gemel.carole.blocking.candidates import AllPairs, AscendingPairs, Block, CandidatePairs, PairSource, Part
+from gemel.carole.blocking.rules import KeyedRule, Rule, ValueRule
+from gemel.carole.blocking.union import UnionPairs
 
 __all__ = [
     "AllPairs",

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.signature_sets import NO_KEY, FieldSignatures
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.encoding.signature_sets import NO_KEY, FieldSignatures
+from gemel.common.errors import ErrorCode, GemelError
 
 MAX_BITS = 63
 """Largest number of bits of a band: one more would leave no code for "no key"."""
@@ -37,7 +37,7 @@ def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the signatures have fewer bits than the bands need.
 
     Notes
@@ -45,7 +45,7 @@ def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.
     O(bands * (distinct values + rows)).
     """
     if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"expected bands of 1 to {MAX_BITS} bits that fit into the signature",
             where="blocking.lsh",

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.candidates import Block, Part, blocks_of, by_row, stretches
-from tryst.carole.blocking.kernels import block_pairs
+from gemel.carole.blocking.candidates import Block, Part, blocks_of, by_row, stretches
+from gemel.carole.blocking.kernels import block_pairs
 
 
 class BlockKeyedPairs:
@@ -30,7 +30,7 @@ class BlockKeyedPairs:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the arrays of a side differ in length.
     """
 

@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.kernels import Blocks, all_pairs, block_pairs
-from tryst.common.encoding.signature_sets import NO_KEY
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.blocking.kernels import Blocks, all_pairs, block_pairs
+from gemel.common.encoding.signature_sets import NO_KEY
+from gemel.common.errors import ErrorCode, GemelError
 
 MAX_RULES = 32
 """Maximum number of rules in the bit mask of a pair."""
@@ -115,7 +115,7 @@ class CandidatePairs:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there are no rules, more than `MAX_RULES`, or arrays of different length on one side.
 
     Notes
@@ -127,7 +127,7 @@ class CandidatePairs:
         self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], max_rules: int = MAX_RULES
     ) -> None:
         if not 1 <= len(keys_a) <= max_rules or len(keys_a) != len(keys_b):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"1 to {max_rules} blocking rules expected, the same on both sides",
                 where="blocking",
@@ -218,7 +218,7 @@ def _grouped(
 def by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Keys of each row beside each other, shape (n_rows, n_rules)."""
     if len({len(column) for column in keys}) != 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "every blocking rule must have one key per row",
             where="blocking",

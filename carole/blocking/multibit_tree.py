@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.comparison.kernels import popcount
-from tryst.common.progress import StageProgress
+from gemel.carole.comparison.kernels import popcount
+from gemel.common.progress import StageProgress
 
 LEAF = 8
 """Maximum number of signatures in a leaf, which are compared one by one."""

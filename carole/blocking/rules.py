@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.candidates import Block, CandidatePairs, Part
-from tryst.carole.blocking.value_relation import ValuePairs
+from gemel.carole.blocking.candidates import Block, CandidatePairs, Part
+from gemel.carole.blocking.value_relation import ValuePairs
 
 
 class Rule(Protocol):

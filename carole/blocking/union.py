@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.candidates import MAX_RULES, Block, Part
-from tryst.carole.blocking.rules import Rule
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.blocking.candidates import MAX_RULES, Block, Part
+from gemel.carole.blocking.rules import Rule
+from gemel.common.errors import ErrorCode, GemelError
 
 
 class UnionPairs:
@@ -29,7 +29,7 @@ class UnionPairs:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         if not 1 <= len(rules) <= MAX_RULES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"1 to {MAX_RULES} blocking rules expected", where="blocking",
                 got=str(len(rules)), remedy="use fewer",
             )  # fmt: skip

@@ -14,11 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.multibit_tree import MultibitTree
-from tryst.carole.comparison.kernels import popcount
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking.multibit_tree import MultibitTree
+from gemel.carole.comparison.kernels import popcount
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 BYTES_EACH = 8 + 4 + 8
 """Memory of a pair of values: its code while they are gathered, then its place and the pairs of rows up to it."""
@@ -61,7 +61,7 @@ def similar_pairs(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if there are more than `maximum`.
 
     References
@@ -101,7 +101,7 @@ def canopy_pairs(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if there are more.
 
     Notes
@@ -153,8 +153,8 @@ def _distances(values: NDArray[np.uint64], centre: NDArray[np.uint64]) -> NDArra
     return out
 
 
-def _too_many(maximum: int) -> TrystError:
-    return TrystError(
+def _too_many(maximum: int) -> GemelError:
+    return GemelError(
         ErrorCode.MEMORY,
         f"more than {maximum:,} pairs of values are similar, the most that memory allows",
         where="resources.memory_bytes",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.private_files import write_private
-from tryst.common.pki.authority import CERTIFICATE_FILE, Authority
-from tryst.common.pki.certificates import certificate_pem, key_pem, new_key
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.private_files import write_private
+from gemel.common.pki.authority import CERTIFICATE_FILE, Authority
+from gemel.common.pki.certificates import certificate_pem, key_pem, new_key
 
 CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 """The files of one who belongs to a cluster."""
@@ -20,7 +20,7 @@ def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for a name that is none; CONFIGURATION if the folder cannot be written.
     """
     made = []
@@ -28,11 +28,11 @@ def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:
         own = folder / "authority"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (own / CERTIFICATE_FILE).exists():
-            Authority.create("Tryst cluster").save(own)
+            Authority.create("Gemel cluster").save(own)
         authority = Authority.load(own)
         for name in names:
             if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}", name) or name == "authority":
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "a name of letters, digits, points and hyphens",
                     where="worker",

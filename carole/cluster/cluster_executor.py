@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tryst.carole.cluster.remote import carried_out
-from tryst.carole.cluster.settings import TRIES
-from tryst.carole.cluster.tls import unreachable
-from tryst.carole.engine.unit_pool import LostUnitError
-from tryst.common.errors import TrystError
-from tryst.common.logging_setup import log, place_of
+from gemel.carole.cluster.remote import carried_out
+from gemel.carole.cluster.settings import TRIES
+from gemel.carole.cluster.tls import unreachable
+from gemel.carole.engine.unit_pool import LostUnitError
+from gemel.common.errors import GemelError
+from gemel.common.logging_setup import log, place_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -42,7 +42,7 @@ class ClusterExecutor(Executor):
     def submit(self, function: Callable[..., Result], /, *arguments: Any, **named: Any) -> Future[Result]:
         """Have a function carried out; arguments may be what `ClusterUnits.shared` gives.
 
-        The future's errors are the function's of type `TrystError`, `LostUnitError`, and UNAVAILABLE where workers or
+        The future's errors are the function's of type `GemelError`, `LostUnitError`, and UNAVAILABLE where workers or
         scheduler are lost.
         """
         assert not named  # noqa: S101 - Dask has meanings of its own for them
@@ -76,7 +76,7 @@ class ClusterExecutor(Executor):
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker, NoValidWorkerError, NoWorkerError
 
-        if isinstance(error, TrystError):
+        if isinstance(error, GemelError):
             return error
         if isinstance(error, KilledWorker):
             return LostUnitError(

@@ -8,17 +8,17 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from tryst.carole.cluster.cluster_executor import ClusterExecutor
-from tryst.carole.cluster.engine_section import DaskEngine
-from tryst.carole.cluster.installed import differences, installed
-from tryst.carole.cluster.remote import WorkerFacts, facts, forget, itself, other_installation
-from tryst.carole.cluster.settings import CONNECT_SECONDS, security, use_dask
-from tryst.carole.cluster.tls import require_admitted, unreachable
-from tryst.carole.engine.contribution import SetReference
-from tryst.carole.engine.memory import MemoryBudget, mebibytes
-from tryst.carole.engine.unit_pool import UnitPool
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.logging_setup import log
+from gemel.carole.cluster.cluster_executor import ClusterExecutor
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.cluster.installed import differences, installed
+from gemel.carole.cluster.remote import WorkerFacts, facts, forget, itself, other_installation
+from gemel.carole.cluster.settings import CONNECT_SECONDS, security, use_dask
+from gemel.carole.cluster.tls import require_admitted, unreachable
+from gemel.carole.engine.contribution import SetReference
+from gemel.carole.engine.memory import MemoryBudget, mebibytes
+from gemel.carole.engine.unit_pool import UnitPool
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.logging_setup import log
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -56,12 +56,12 @@ class ClusterUnits:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY if the threads of a worker together need more than `engine.worker_memory`.
         """
         needed = max(self._threads) * unit_bytes
         if needed > self._engine.worker_bytes:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 f"the largest shard of both files needs {mebibytes(unit_bytes)} of a worker's memory for each of its "
                 f"{max(self._threads)} threads",
@@ -82,7 +82,7 @@ def cluster_units(engine: DaskEngine, references: Sequence[SetReference]) -> Ite
 
     Raises
     ------
-    TrystError
+    GemelError
         MODULE_MISSING without the extra `cluster`; as `require_admitted`; CONFIGURATION for a worker of another
         installation; the errors of a worker that cannot read the sets; UNAVAILABLE if there is no worker.
     """
@@ -126,14 +126,14 @@ def _require_alike(client: Client, engine: DaskEngine, references: Sequence[SetR
     for address, answer in found.items():
         worker = f"worker {workers[address]['name']} at {address}" if address in workers else f"worker at {address}"
         if not isinstance(answer, WorkerFacts):
-            # It has no such function: another version of Tryst, or none.
+            # It has no such function: another version of Gemel, or none.
             raise other_installation(worker, f"{type(answer).__name__} when it was asked for its versions")
         if different := differences(installed(), answer.installed):
             raise other_installation(worker, different)
         if answer.error is not None:
             error = answer.error
             where = f"{worker}: {error.where}" if error.where else worker
-            raise TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+            raise GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
     if not found:
         raise unreachable(engine.address, "no worker left")
     return [int(workers[address]["nthreads"]) for address in found if address in workers] or [1]

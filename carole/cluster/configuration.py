@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tryst.carole.cluster.engine_section import Credentials, DaskEngine
-from tryst.carole.configuration import BlobsConfiguration
-from tryst.common.configuration import Configuration, ConfiguredPath, Listen
-from tryst.common.keys.wrapping_configuration import WrappingConfiguration
+from gemel.carole.cluster.engine_section import Credentials, DaskEngine
+from gemel.carole.configuration import BlobsConfiguration
+from gemel.common.configuration import Configuration, ConfiguredPath, Listen
+from gemel.common.keys.wrapping_configuration import WrappingConfiguration
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 

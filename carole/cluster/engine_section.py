@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator
 
-from tryst.common.configuration import Configuration, ConfiguredPath, Size, size_in_bytes
-from tryst.common.errors import ErrorCode, file_error
-from tryst.common.keys.private_files import read_private
-from tryst.common.missing_module import missing_module
+from gemel.common.configuration import Configuration, ConfiguredPath, Size, size_in_bytes
+from gemel.common.errors import ErrorCode, file_error
+from gemel.common.keys.private_files import read_private
+from gemel.common.missing_module import missing_module
 
 
 def _tls_address(text: str) -> str:

@@ -1,7 +1,7 @@
-"""What decides the numbers that a process computes: Tryst's own code, and the packages that compute with it.
+"""What decides the numbers that a process computes: Gemel's own code, and the packages that compute with it.
 
 Two processes that have the same get the same counts and pairs, bit for bit. A version says too little of an
-installation from a checkout, so Tryst's code is compared by the digest of its files.
+installation from a checkout, so Gemel's code is compared by the digest of its files.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import tryst
+import gemel
 
 PACKAGES = ("cryptography", "dask", "distributed", "numba", "numpy", "scipy")
 
 PARTS = ("carole/blocking", "carole/cluster", "carole/comparison", "carole/engine", "carole/store", "common/encoding")
-"""Folders of Tryst's code whose digest is compared."""
+"""Folders of Gemel's code whose digest is compared."""
 
 DIGITS = 12
 """Of the digest, as it is shown."""
@@ -26,8 +26,8 @@ DIGITS = 12
 
 @cache
 def installed() -> Mapping[str, str]:
-    """What this process has, by name: Python, Tryst and the packages."""
-    found = {"python": platform.python_version(), "tryst": f"{_version('tryst')} {_digest()[:DIGITS]}"}
+    """What this process has, by name: Python, Gemel and the packages."""
+    found = {"python": platform.python_version(), "gemel": f"{_version('gemel')} {_digest()[:DIGITS]}"}
     return found | {package: _version(package) for package in PACKAGES}
 
 
@@ -48,7 +48,7 @@ def _version(package: str) -> str:
 
 
 def _digest() -> str:
-    root = Path(tryst.__file__).parent
+    root = Path(gemel.__file__).parent
     digest = hashlib.sha256()
     for part in PARTS:
         for file in sorted((root / part).rglob("*.py")):

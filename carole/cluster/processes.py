@@ -12,18 +12,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tryst.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
-from tryst.carole.cluster.installed import installed
-from tryst.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, security, use_dask
-from tryst.carole.cluster.tls import require_admitted, unreachable
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.payload_source import PayloadSource, provide
-from tryst.common.configuration import load_configuration
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping_configuration import open_wrapper
-from tryst.common.logging_setup import begin_log, log
+from gemel.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
+from gemel.carole.cluster.installed import installed
+from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, security, use_dask
+from gemel.carole.cluster.tls import require_admitted, unreachable
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.payload_source import PayloadSource, provide
+from gemel.common.configuration import load_configuration
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping_configuration import open_wrapper
+from gemel.common.logging_setup import begin_log, log
 
 if TYPE_CHECKING:
     from distributed.core import Server
@@ -43,7 +43,7 @@ def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, MODULE_MISSING for what cannot be used.
     """
     configuration = load_configuration(path, SchedulerConfiguration)
@@ -62,7 +62,7 @@ def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
         )  # fmt: skip
 
     # Dask makes a folder, and writes nothing into it.
-    with tempfile.TemporaryDirectory(prefix="tryst-scheduler-") as folder, dask.config.set(temporary_directory=folder):
+    with tempfile.TemporaryDirectory(prefix="gemel-scheduler-") as folder, dask.config.set(temporary_directory=folder):
         _serve(made, ready_file, configuration.listen)
 
 
@@ -78,7 +78,7 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, MODULE_MISSING, VAULT for what cannot be used; CERTIFICATE, UNAVAILABLE as `require_admitted`;
         UNAVAILABLE too when the scheduler is gone.
     """
@@ -88,13 +88,13 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     use_dask()
     from distributed import Worker
 
-    from tryst.carole.engine import shard_work
+    from gemel.carole.engine import shard_work
 
     begin_log("worker", configuration.log_level)
     vault = Vault(open_wrapper(configuration.wrapping, configuration.keys / WRAPPING))
     blobs = Blobs(place)
     if blobs.identity() is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "there are no blobs of a store of Carole's",
             where=str(place),
@@ -109,7 +109,7 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     # What units need is imported before the first of them comes.
     log.info("installed", units=shard_work.__name__, **installed())
     # Dask wants a folder of its own, and writes nothing into it: `data` is in memory alone.
-    with tempfile.TemporaryDirectory(prefix="tryst-worker-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gemel-worker-") as folder:
 
         def made() -> Worker:
             return Worker(
@@ -136,7 +136,7 @@ def _serve(made: Any, ready_file: Path | None, where: str) -> bool:
             await server
         except (OSError, TimeoutError) as error:
             remedy = "check the address, and that nothing else listens on it"
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UNAVAILABLE, "the process cannot begin", where=where, got=type(error).__name__, remedy=remedy
             ) from None
         if ready_file is not None:

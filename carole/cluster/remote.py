@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tryst.carole.cluster.installed import differences, installed
-from tryst.carole.engine.contribution import SetReference
-from tryst.carole.store.payload_source import provided
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.logging_setup import log, place_of
+from gemel.carole.cluster.installed import differences, installed
+from gemel.carole.engine.contribution import SetReference
+from gemel.carole.store.payload_source import provided
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.logging_setup import log, place_of
 
 Value = TypeVar("Value")
 
@@ -31,7 +31,7 @@ class WorkerFacts:
     """
 
     installed: Mapping[str, str]
-    error: TrystError | None
+    error: GemelError | None
 
 
 def facts(references: Sequence[SetReference]) -> WorkerFacts:
@@ -39,7 +39,7 @@ def facts(references: Sequence[SetReference]) -> WorkerFacts:
     try:
         for reference in references:
             reference.require()
-    except TrystError as error:
+    except GemelError as error:
         return WorkerFacts(installed(), error)
     return WorkerFacts(installed(), None)
 
@@ -59,14 +59,14 @@ def carried_out(expected: Mapping[str, str], function: Callable[..., Value], *ar
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if this worker has another installation; otherwise as `function`.
     """
     if different := differences(expected, installed()):
         raise other_installation("a worker", different)
     try:
         return function(*arguments)
-    except TrystError as error:
+    except GemelError as error:
         log.error("unit failed", code=error.code.name, error=str(error))
         raise
     except Exception as error:
@@ -79,12 +79,12 @@ def itself(value: Value) -> Value:
     return value
 
 
-def other_installation(worker: str, different: str) -> TrystError:
+def other_installation(worker: str, different: str) -> GemelError:
     """The error for a worker whose numbers might be others."""
-    return TrystError(
+    return GemelError(
         ErrorCode.CONFIGURATION,
         "a worker must have the same installation as Carole",
         where=worker,
         got=different,
-        remedy="install the same version of Tryst there, with the packages of its lock, and start it again",
+        remedy="install the same version of Gemel there, with the packages of its lock, and start it again",
     )

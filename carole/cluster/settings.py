@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from tryst.carole.cluster.engine_section import Credentials
-from tryst.common.missing_module import missing_module
+from gemel.carole.cluster.engine_section import Credentials
+from gemel.common.missing_module import missing_module
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -77,7 +77,7 @@ def security(credentials: Credentials) -> Security:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if one cannot be read, or the key's file is open to others.
     """
     from distributed.security import Security

@@ -10,8 +10,8 @@ import socket
 import ssl
 from urllib.parse import urlsplit
 
-from tryst.carole.cluster.engine_section import Credentials
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.cluster.engine_section import Credentials
+from gemel.common.errors import ErrorCode, GemelError
 
 SECONDS = 10.0
 
@@ -23,7 +23,7 @@ def require_admitted(address: str, credentials: Credentials) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for files that cannot be used; CERTIFICATE if either side refuses the other's certificate;
         UNAVAILABLE if there is no answer.
     """
@@ -37,14 +37,14 @@ def require_admitted(address: str, credentials: Credentials) -> None:
         ):
             answered = connection.recv(1)
     except ssl.SSLCertVerificationError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "the scheduler's certificate is not one of this authority, or has ended",
             where=address,
             remedy=_ISSUE,
         ) from None
     except ssl.SSLError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "the scheduler refuses this certificate: it is of another authority, or has ended",
             where=str(credentials.certificate),
@@ -57,14 +57,14 @@ def require_admitted(address: str, credentials: Credentials) -> None:
         raise unreachable(address, "a connection that ended at once")
 
 
-def unreachable(address: str, got: str) -> TrystError:
+def unreachable(address: str, got: str) -> GemelError:
     """The error where a scheduler does not answer; it passes."""
-    return TrystError(
+    return GemelError(
         ErrorCode.UNAVAILABLE,
         "the scheduler cannot be reached",
         where=address,
         got=got,
-        remedy="start `tryst carole scheduler`, and check `engine.address` and what the network lets through",
+        remedy="start `gemel carole scheduler`, and check `engine.address` and what the network lets through",
     )
 
 
@@ -76,7 +76,7 @@ def _context(credentials: Credentials) -> ssl.SSLContext:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(str(credentials.certificate), str(credentials.key))
     except ssl.SSLError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "these are not a certificate, its key and an authority's certificate, in PEM",
             where=f"{credentials.ca}, {credentials.certificate}, {credentials.key}",

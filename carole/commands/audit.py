@@ -1,4 +1,4 @@
-"""``tryst audit``: the audit log read, verified and witnessed, on the machine where Carole keeps it."""
+"""``gemel audit``: the audit log read, verified and witnessed, on the machine where Carole keeps it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.json_output import Json, print_json
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.json_output import Json, print_json
 
 if TYPE_CHECKING:
-    from tryst.carole.store.database import Database
-    from tryst.common.audit import Checkpoint
-    from tryst.common.keys.identity import Identity, PublicIdentity
+    from gemel.carole.store.database import Database
+    from gemel.common.audit import Checkpoint
+    from gemel.common.keys.identity import Identity, PublicIdentity
 
 app = typer.Typer(
     help="The audit log: who did what, in an order that cannot be quietly changed. Run on Carole's machine.",
@@ -38,7 +38,7 @@ def show(
     project: Annotated[str | None, typer.Option(help="Only entries of this project.")] = None,
 ) -> None:
     """Print the entries in order, one JSON object per line: who did what to which project."""
-    from tryst.carole.store import audit
+    from gemel.carole.store import audit
 
     with _database(config) as database, database.read() as connection:
         for entry in audit.entries(connection, project):
@@ -67,13 +67,13 @@ def verify(
     Ends with status 1 at the first error, and names the entry where it begins. A log rewritten and signed again with
     Carole's own key is only found with a checkpoint kept by another party: custodians keep them.
     """
-    from tryst.carole.store import audit_check
+    from gemel.carole.store import audit_check
 
     checkpoints = [checkpoint for path in kept or () for checkpoint in _read_kept(path)]
     with _database(config) as database, database.read() as connection:
         found = audit_check.verify(connection, _linker(config), checkpoints)
     if not found.intact:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             found.finding,
             where="audit log" if found.entry is None else f"audit log, entry {found.entry}",
@@ -108,7 +108,7 @@ def checkpoint(
 
     Keep it elsewhere. docs/audit-log.md has its bytes, and a verifier of a page.
     """
-    from tryst.carole.store.audit import cosigned, newest
+    from gemel.carole.store.audit import cosigned, newest
 
     identity = _identity(config)
     with _database(config) as database, database.read() as connection:
@@ -117,7 +117,7 @@ def checkpoint(
         else:
             found = cosigned(connection, witness)
     if found is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "no checkpoint was countersigned by this member",
             where="audit log",
@@ -138,12 +138,12 @@ def export(
         typer.Option(min=0, help="Size of an older checkpoint: the proof that the log continues it is printed too."),
     ] = 0,
 ) -> None:
-    """Print the log with its proofs, one JSON object per line, for a verifier that needs nothing of Tryst.
+    """Print the log with its proofs, one JSON object per line, for a verifier that needs nothing of Gemel.
 
     The first line has the newest checkpoint and the proof that it continues an older one; then an entry a line, with
     what is hashed of it and the proof that it is in the log. docs/audit-log.md describes and verifies them.
     """
-    from tryst.carole.store.audit_export import exported
+    from gemel.carole.store.audit_export import exported
 
     identity = _identity(config)
     with _database(config) as database, database.read() as connection:
@@ -153,8 +153,8 @@ def export(
 
 @contextmanager
 def _database(config: Path) -> Iterator[Database]:
-    from tryst.carole.configuration import load_carole
-    from tryst.carole.store.database import Database
+    from gemel.carole.configuration import load_carole
+    from gemel.carole.store.database import Database
 
     database = Database(load_carole(config).store.database)
     try:
@@ -168,22 +168,22 @@ def _linker(config: Path) -> PublicIdentity:
 
 
 def _identity(config: Path) -> Identity:
-    from tryst.carole.configuration import load_carole
-    from tryst.common.keys.identity_configuration import open_identity
-    from tryst.common.pki.folders import PartyFolder
+    from gemel.carole.configuration import load_carole
+    from gemel.common.keys.identity_configuration import open_identity
+    from gemel.common.pki.folders import PartyFolder
 
     configuration = load_carole(config)
     return open_identity(configuration.identity, PartyFolder(configuration.keys).identity)
 
 
 def _read_kept(path: Path) -> list[Checkpoint]:
-    from tryst.common.audit import Checkpoint
-    from tryst.common.audit.signed_note import notes_in
+    from gemel.common.audit import Checkpoint
+    from gemel.common.audit.signed_note import notes_in
 
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT, "the kept checkpoints cannot be read", where=str(path), got=type(error).__name__
         ) from None
     return [

@@ -1,4 +1,4 @@
-"""``tryst carole scheduler``, ``worker`` and ``cluster-keys``: the machines that work on Carole's shards."""
+"""``gemel carole scheduler``, ``worker`` and ``cluster-keys``: the machines that work on Carole's shards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def scheduler(
     Whoever has a certificate of the cluster's authority can run programs on it and on every worker: the authority
     certifies nothing else. It has no key of Carole's and no page to look at.
     """
-    from tryst.carole.cluster.processes import serve_scheduler
+    from gemel.carole.cluster.processes import serve_scheduler
 
     serve_scheduler(config, ready_file)
 
@@ -35,7 +35,7 @@ def worker(
     A worker reads Carole's encrypted blobs by itself and has her wrapping key: it lies in her trust domain. It writes
     nothing to its disk. When the scheduler is gone it ends with status 1, for what supervises it to start it again.
     """
-    from tryst.carole.cluster.processes import serve_worker
+    from gemel.carole.cluster.processes import serve_worker
 
     serve_worker(config, ready_file)
 
@@ -51,7 +51,7 @@ def cluster_keys(
     Each gets a folder with `ca.pem`, `certificate.pem` and `key.pem`. What exists is left as it is, so that workers can
     be added later. The authority's key, in `authority`, is not needed to serve: keep it elsewhere.
     """
-    from tryst.carole.cluster.certificates import make_certificates
+    from gemel.carole.cluster.certificates import make_certificates
 
     made = make_certificates(folder, ("carole", "scheduler", *(worker or ["worker"])))
     typer.echo(f"{folder}: made certificates of {', '.join(made)}." if made else f"{folder}: all of them exist.")

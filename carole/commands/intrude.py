@@ -1,4 +1,4 @@
-"""``tryst intrude``: a test attack on a release."""
+"""``gemel intrude``: a test attack on a release."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.json_output import JsonFile, write_json
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
-    from tryst.common.records.csv_form import CsvOptions
+    from gemel.common.records.csv_form import CsvOptions
 
 KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV, Parquet, ..., one row per person.")]
 ReleaseFile = Annotated[Path, typer.Argument(help="The file to be released: CSV, Parquet, ..., one row per person.")]
@@ -46,8 +46,8 @@ def command(
     are compared with the truth. With --training the second has also seen other people's records with all variables.
     Nothing is sent anywhere, and the output contains no record.
     """
-    from tryst.carole.intruder.attack_assessment import assess
-    from tryst.common.records.csv_form import CsvOptions
+    from gemel.carole.intruder.attack_assessment import assess
+    from gemel.common.records.csv_form import CsvOptions
 
     csv = CsvOptions(encoding, separator).checked()
     files = _read(known, release, keys, person, training, csv)
@@ -60,10 +60,10 @@ def command(
 def _read(
     known: Path, release: Path, keys: str | None, person: str | None, training: Path | None, csv: CsvOptions
 ) -> Any:
-    from tryst.carole.intruder.files import AttackedFiles
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.records.registry import read_table
-    from tryst.common.records.typed_table import read_as
+    from gemel.carole.intruder.files import AttackedFiles
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.records.registry import read_table
+    from gemel.common.records.typed_table import read_as
 
     for path in (known, release, training):
         if path is not None and (line := read_as(path, csv)):
@@ -73,7 +73,7 @@ def _read(
     if person is not None:
         for path, table in ((known, people), (release, records)):
             if person not in table.columns:
-                raise TrystError(ErrorCode.FIELD_MISSING, f"no column {person}", where=str(path))
+                raise GemelError(ErrorCode.FIELD_MISSING, f"no column {person}", where=str(path))
         ids = (people[person].to_list(), records[person].to_list())
         people, records = people.drop(person), records.drop(person)
     chosen = None if keys is None else [name.strip() for name in keys.split(",") if name.strip()]
@@ -82,21 +82,21 @@ def _read(
 
 
 def _shares(text: str | None) -> list[float]:
-    from tryst.common.errors import ErrorCode, TrystError
+    from gemel.common.errors import ErrorCode, GemelError
 
     try:
         shares = [float(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
         shares = [-1.0]
     if any(not 0 <= share <= 10 for share in shares):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "shares from 0 to 10, separated by commas", where="dummies", got=repr(text)
         )
     return shares
 
 
 def _print(found: dict[str, Any], minimum: float) -> None:
-    from tryst.common.documents.result_warning import ResultWarning
+    from gemel.common.documents.result_warning import ResultWarning
 
     also = f", beside {', '.join(found['known'])}" if found["known"] else ""
     typer.echo(

@@ -1,4 +1,4 @@
-"""``tryst carole``: the commands of Carole's operator."""
+"""``gemel carole``: the commands of Carole's operator."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.carole.commands.cluster import cluster_keys, scheduler, worker
-from tryst.common.dry_run_option import DryRun, end_dry_run
-from tryst.common.json_output import Json, print_json
+from gemel.carole.commands.cluster import cluster_keys, scheduler, worker
+from gemel.common.dry_run_option import DryRun, end_dry_run
+from gemel.common.json_output import Json, print_json
 
 if TYPE_CHECKING:
-    from tryst.carole.configuration import StoreConfiguration
-    from tryst.common.keys.identity import Identity
+    from gemel.carole.configuration import StoreConfiguration
+    from gemel.common.keys.identity import Identity
 
 app = typer.Typer(help="Carole, the linkage unit: she links signatures and never sees a name.", no_args_is_help=True)
 
@@ -44,7 +44,7 @@ def serve(
     Carole is the only party that listens on a network: custodians and coordinator call her. Her log goes to standard
     error, one JSON object per line, and holds no record's value.
     """
-    from tryst.carole.service.application import serve as run
+    from gemel.carole.service.application import serve as run
 
     run(config, ready_file)
 
@@ -55,8 +55,8 @@ def init(config: Config = Path("carole.yaml")) -> None:
 
     A store that exists is left as it is. An empty place beside one that is in use is refused.
     """
-    from tryst.carole.store.provision import initialise
-    from tryst.carole.store.store import milliseconds
+    from gemel.carole.store.provision import initialise
+    from gemel.carole.store.store import milliseconds
 
     places, identity = _store(config)
     store, made = initialise(places.database, places.place, identity, milliseconds)
@@ -65,9 +65,9 @@ def init(config: Config = Path("carole.yaml")) -> None:
 
 @app.command()
 def upgrade(config: Config = Path("carole.yaml"), dry_run: DryRun = False) -> None:
-    """Bring the store of an older version of Tryst to this one, with its open projects. Stop her and back up first."""
-    from tryst.carole.store.provision import upgrade as bring
-    from tryst.carole.store.store import milliseconds
+    """Bring the store of an older version of Gemel to this one, with its open projects. Stop her and back up first."""
+    from gemel.carole.store.provision import upgrade as bring
+    from gemel.carole.store.store import milliseconds
 
     places, identity = _store(config)
     before, after = bring(places.database, places.place, identity, milliseconds, dry_run=dry_run)
@@ -86,8 +86,8 @@ def confirm_clock(config: Config = Path("carole.yaml"), dry_run: DryRun = False)
 
     Until then nothing is erased by retention. What the specifications' days have made due is erased after her start.
     """
-    from tryst.carole.store.provision import confirm_clock as confirm
-    from tryst.carole.store.store import milliseconds
+    from gemel.carole.store.provision import confirm_clock as confirm
+    from gemel.carole.store.store import milliseconds
 
     places, identity = _store(config)
     days = confirm(places.database, places.place, identity, milliseconds, dry_run=dry_run)
@@ -105,8 +105,8 @@ def backup(
 
     Back up the wrapping key apart from it. A backup outlives an erasure: keep it no longer than what was to be erased.
     """
-    from tryst.carole.store.backup import back_up
-    from tryst.carole.store.store import milliseconds
+    from gemel.carole.store.backup import back_up
+    from gemel.carole.store.store import milliseconds
 
     places, _ = _store(config)
     made = back_up(places.database, places.place, target, milliseconds)
@@ -115,7 +115,7 @@ def backup(
 
 @app.command()
 def restore(
-    source: Annotated[Path, typer.Argument(help="A folder that `tryst carole backup` wrote.")],
+    source: Annotated[Path, typer.Argument(help="A folder that `gemel carole backup` wrote.")],
     config: Config = Path("carole.yaml"),
     dry_run: DryRun = False,
 ) -> None:
@@ -124,9 +124,9 @@ def restore(
     A backup that an older version wrote is upgraded on the way. Every party of an open project has to accept the
     restored log, by `accept-restore`, before the project goes on.
     """
-    from tryst.carole.store.backup import restore as put_back
-    from tryst.carole.store.store import milliseconds
-    from tryst.common.versions import STORE
+    from gemel.carole.store.backup import restore as put_back
+    from gemel.carole.store.store import milliseconds
+    from gemel.common.versions import STORE
 
     places, identity = _store(config)
     made, version = put_back(source, places.database, places.place, identity, milliseconds, dry_run=dry_run)
@@ -147,8 +147,8 @@ def declare_restored(config: Config = Path("carole.yaml"), dry_run: DryRun = Fal
     Stop her first. The audit log gets the entry that `restore` makes, and every party of an open project has to accept
     it, by `accept-restore`.
     """
-    from tryst.carole.store.restoring import declare_restored as declare
-    from tryst.carole.store.store import milliseconds
+    from gemel.carole.store.restoring import declare_restored as declare
+    from gemel.carole.store.store import milliseconds
 
     places, identity = _store(config)
     entries = declare(places.database, places.place, identity, milliseconds, dry_run=dry_run)
@@ -161,14 +161,14 @@ def declare_restored(config: Config = Path("carole.yaml"), dry_run: DryRun = Fal
 
 _NEXT = (
     "Start Carole, and inform all parties. An open project goes on when each of them has accepted the restored log, by "
-    "`tryst alice accept-restore` (or bob, project, steward)."
+    "`gemel alice accept-restore` (or bob, project, steward)."
 )
 
 
 def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
-    from tryst.carole.configuration import load_carole
-    from tryst.common.keys.identity_configuration import open_identity
-    from tryst.common.pki.folders import PartyFolder
+    from gemel.carole.configuration import load_carole
+    from gemel.common.keys.identity_configuration import open_identity
+    from gemel.common.pki.folders import PartyFolder
 
     configuration = load_carole(config)
     os.umask(0o077)
@@ -181,10 +181,10 @@ def check(config: Config = Path("carole.yaml"), as_json: Json = False) -> None:
 
     Configuration, certificate, membership list and keys, the address to listen on, memory and disks. With
     `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other. The files of
-    `notify` are read and nothing is sent; `tryst carole try-notify` does. It ends with status 1 if one has failed.
+    `notify` are read and nothing is sent; `gemel carole try-notify` does. It ends with status 1 if one has failed.
     """
-    from tryst.carole.service.own_check import check_carole
-    from tryst.common.check_lines import report
+    from gemel.carole.service.own_check import check_carole
+    from gemel.common.check_lines import report
 
     report(check_carole(config), as_json=as_json)
 
@@ -198,12 +198,12 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
     import secrets
     import threading
 
-    from tryst.carole.configuration import load_carole
-    from tryst.carole.notification.courier import send
-    from tryst.carole.notification.cutting_off import DeliveryError
-    from tryst.carole.notification.message import Event, Message
-    from tryst.carole.store.store import milliseconds
-    from tryst.common.errors import TrystError
+    from gemel.carole.configuration import load_carole
+    from gemel.carole.notification.courier import send
+    from gemel.carole.notification.cutting_off import DeliveryError
+    from gemel.carole.notification.message import Event, Message
+    from gemel.carole.store.store import milliseconds
+    from gemel.common.errors import GemelError
 
     ways = load_carole(config).notify
     if not ways:
@@ -221,7 +221,7 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
         try:
             send(way, trial, threading.Event())
             typer.echo(f"notify {place}, {way.way}: sent.")
-        except (DeliveryError, TrystError) as error:
+        except (DeliveryError, GemelError) as error:
             failed = True
             typer.echo(f"notify {place}, {way.way}: {error}.", err=True)
     if failed:
@@ -231,7 +231,7 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
 @app.command()
 def health(config: Config = Path("carole.yaml"), as_json: Json = False) -> None:
     """Check that Carole is ready on this machine, database and disks included; ends with status 1 if not."""
-    from tryst.carole.service.health import check_health
+    from gemel.carole.service.health import check_health
 
     address = check_health(config)
     if as_json:

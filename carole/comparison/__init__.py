@@ -5,6 +5,6 @@ a table, chosen pairs one by one, and the distribution of levels over all pairs 
 here reads or writes.
 """
 
-from tryst.carole.comparison.levels import FieldComparison, level_distribution, level_table
+from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table
 
 __all__ = ["FieldComparison", "level_distribution", "level_table"]

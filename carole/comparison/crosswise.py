@@ -16,11 +16,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.comparison.kernels import popcount
-from tryst.carole.comparison.levels import DRAWN_AT_ONCE, read_only
-from tryst.carole.comparison.thresholds import levels_by_disagreement
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.specification.model.noise_tolerance import tolerant_bounds
+from gemel.carole.comparison.kernels import popcount
+from gemel.carole.comparison.levels import DRAWN_AT_ONCE, read_only
+from gemel.carole.comparison.thresholds import levels_by_disagreement
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.specification.model.noise_tolerance import tolerant_bounds
 
 BOUNDS = (0.8, 0.999, 1.0)
 """Inclusive upper bounds of the lesser crosswise similarity: not exchanged, similar, equal."""

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison.kernels import (
+from gemel.carole.comparison.kernels import (
     FieldRows,
     add_compared_levels,
     add_table_levels,
@@ -21,10 +21,10 @@ from tryst.carole.comparison.kernels import (
     weighted_level_counts,
     word_major_tiles,
 )
-from tryst.carole.comparison.strings import Comparator, levels_of, pair_similarities, similarity_table
-from tryst.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.encoding.values import unpack_values
+from gemel.carole.comparison.strings import Comparator, levels_of, pair_similarities, similarity_table
+from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.encoding.values import unpack_values
 
 AnyComparator = Literal["jaccard", "jaro", "jaro_winkler"]
 """How two values of a field are compared: by signatures, or by the values themselves."""

@@ -5,15 +5,15 @@ it needs of the contributions (`whole_files`, `block_keyed_files`). In block-key
 which sees signatures, and `conclude`, which sees which rows are one record. No input or output, no calls to a service.
 """
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.linking import link
-from tryst.carole.engine.local import compare
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import FieldPlan, RulePlan
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.conclusion import conclude
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.linking import link
+from gemel.carole.engine.local import compare
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import FieldPlan, RulePlan
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
 
 __all__ = [
     "Candidates",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 MAX_DOCUMENT_BYTES = 64 << 20
 
@@ -66,12 +66,12 @@ def array_of(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int
     return array
 
 
-def malformed(got: str, what: str = "an artifact of the resolution does not have the agreed format") -> TrystError:
+def malformed(got: str, what: str = "an artifact of the resolution does not have the agreed format") -> GemelError:
     """The error (UPLOAD_CORRUPT) for an invalid artifact of another party of a resolution."""
-    return TrystError(
+    return GemelError(
         ErrorCode.UPLOAD_CORRUPT,
         what,
         where="resolution",
         got=got,
-        remedy="run the same version of Tryst at all parties; if they do, start another run",
+        remedy="run the same version of Gemel at all parties; if they do, start another run",
     )

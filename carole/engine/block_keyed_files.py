@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.linkage_input import BothSets
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.preparation import check_fields
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.run_warnings import without_key_warnings
-from tryst.carole.engine.sample_groups import Samples
-from tryst.carole.engine.sharded_pairs import ShardedPairs
-from tryst.carole.engine.whole_pairs import take_input
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.linkage_input import BothSets
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.preparation import check_fields
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.run_warnings import without_key_warnings
+from gemel.carole.engine.sample_groups import Samples
+from gemel.carole.engine.sharded_pairs import ShardedPairs
+from gemel.carole.engine.whole_pairs import take_input
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 
 class BlockKeyedFiles:
@@ -34,7 +34,7 @@ class BlockKeyedFiles:
         self.n_records = a.n_records, b.n_records
 
     def check(self, plan: LinkagePlan) -> None:
-        """Raise `TrystError` unless both hold what the plan needs.
+        """Raise `GemelError` unless both hold what the plan needs.
 
         PARAMETER for a plan that needs values counted across a file; ENCODING_MISMATCH where one file's samples are in
         groups and the other's, of a former release, are not.
@@ -42,7 +42,7 @@ class BlockKeyedFiles:
         for side, part in (("alice", self._a), ("bob", self._b)):
             check_fields(side, sum(of_set.rows for of_set in part.sets), part.sets[0], plan)
         if self._a.sample_groups != self._b.sample_groups:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.ENCODING_MISMATCH,
                 "samples must be in the same groups",
                 where="samples",
@@ -50,7 +50,7 @@ class BlockKeyedFiles:
                 remedy="contribute again with the newer of the two releases",
             )
         if any(field.value_frequencies for field in plan.fields):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "values cannot be counted across a file when each block has its own keys",
                 where="fields.value_frequencies",

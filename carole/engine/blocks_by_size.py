@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
-from tryst.carole.blocking.candidates import Block
+from gemel.carole.blocking.candidates import Block
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.evaluation.quality_estimate import Claim
-from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.evaluation.quality_estimate import Claim
+from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.common.progress import StageProgress
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.duplicates import MANY_ALLOWED
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.unlinkable import FieldsPresent
-from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.carole.engine.check_agreement import CheckAgreement
+from gemel.carole.engine.duplicates import MANY_ALLOWED
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.unlinkable import FieldsPresent
+from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
+from gemel.common.documents.result_warning import ResultWarning
 
 
 @dataclass(frozen=True)

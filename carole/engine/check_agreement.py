@@ -13,11 +13,11 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison import FieldComparison, level_distribution
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.carole.engine.preparation import EXACT_CELLS, SAMPLE_PAIRS
-from tryst.carole.engine.sample_groups import Samples, field_levels, pairs_in_groups
-from tryst.common.encoding.signature_sets import SignatureSet
+from gemel.carole.comparison import FieldComparison, level_distribution
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.preparation import EXACT_CELLS, SAMPLE_PAIRS
+from gemel.carole.engine.sample_groups import Samples, field_levels, pairs_in_groups
+from gemel.common.encoding.signature_sets import SignatureSet
 
 
 @dataclass(frozen=True)

@@ -13,20 +13,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.local import KEPT_BYTES
-from tryst.carole.engine.one_file import deduplicate
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
-from tryst.carole.engine.value_frequencies import rarity
-from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, same_entity
-from tryst.carole.fellegi_sunter.model import probability as logistic
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress, StageProgress
+from gemel.carole.engine.local import KEPT_BYTES
+from gemel.carole.engine.one_file import deduplicate
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
+from gemel.carole.engine.value_frequencies import rarity
+from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, same_entity
+from gemel.carole.fellegi_sunter.model import probability as logistic
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress, StageProgress
 
 STAGES = ("tables", "levels", "count", "model", "keep", "decide")
 """Stages of a file's own run, each an equal part of the stage "persons"."""
@@ -61,7 +61,7 @@ def own_persons(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `deduplicate`, with the file's name.
     """
     if part.n_rows < 2:
@@ -73,10 +73,10 @@ def own_persons(
     # A requested rate of false links is one of links between persons: these are then the most probable ones.
     try:
         found = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
-    except TrystError as error:
+    except GemelError as error:
         if error.code is not ErrorCode.NOT_IDENTIFIED:
             raise
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_IDENTIFIED,
             f"the persons within {side}'s file cannot be found by these fields: {error.what}",
             where=error.where,
@@ -125,7 +125,7 @@ def with_entities(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if the entities have more pairs of records than fit.
     """
     kept = linkage.pairs
@@ -133,7 +133,7 @@ def with_entities(
     entities = Entities.of((own[0].first, own[1].first), links)
     n_links = int(np.dot(*entities.sizes))
     if KEPT_BYTES * n_links > resources.memory_bytes - linkage.peak_bytes:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MEMORY,
             "the pairs of records of linked persons do not fit into the memory of a run",
             where="limits.memory",

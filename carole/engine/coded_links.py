@@ -13,10 +13,10 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.archive import malformed
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.row_numbers import n_distinct
-from tryst.common.errors import TrystError
+from gemel.carole.engine.archive import malformed
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.row_numbers import n_distinct
+from gemel.common.errors import GemelError
 
 GROUP = 20
 """Minimum number of links with the same probability."""
@@ -87,7 +87,7 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT for rows that do not exist, are out of order or used too often, or probabilities that are not
         those of groups of links, or have another mean than the links.
     """
@@ -145,5 +145,5 @@ def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(found, 0.0, 1.0)
 
 
-def _malformed(got: str) -> TrystError:
+def _malformed(got: str) -> GemelError:
     return malformed(got, "the resolver's links by rows of codes are not those of its result")

@@ -12,21 +12,21 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates, candidates_per_rule
-from tryst.carole.engine.decoy_pairs import DecoySource
-from tryst.carole.engine.drawing import Drawing
-from tryst.carole.engine.duplicates import duplicate_warnings, duplicates
-from tryst.carole.engine.estimated import estimated, rule_fields
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.quality import claim_of, quality_warnings
-from tryst.carole.engine.quality_estimates import quality_estimates
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.run_warnings import number_warnings, recall_warnings
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.engine.unlinkable import best_possible
-from tryst.carole.fellegi_sunter import FittedScheme, blocking_recall
-from tryst.carole.fellegi_sunter.recall import key_agreement
-from tryst.common.progress import Progress
+from gemel.carole.engine.candidates import Candidates, candidates_per_rule
+from gemel.carole.engine.decoy_pairs import DecoySource
+from gemel.carole.engine.drawing import Drawing
+from gemel.carole.engine.duplicates import duplicate_warnings, duplicates
+from gemel.carole.engine.estimated import estimated, rule_fields
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.quality import claim_of, quality_warnings
+from gemel.carole.engine.quality_estimates import quality_estimates
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.run_warnings import number_warnings, recall_warnings
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.engine.unlinkable import best_possible
+from gemel.carole.fellegi_sunter import FittedScheme, blocking_recall
+from gemel.carole.fellegi_sunter.recall import key_agreement
+from gemel.common.progress import Progress
 
 
 def conclude(

@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, KNOWN, SAMPLES, Layout, SetLayout
-from tryst.common.encoding.samples import GROUPS
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.encoding.layout import CODES, FORMER_SAMPLE, KNOWN, SAMPLES, Layout, SetLayout
+from gemel.common.encoding.samples import GROUPS
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 
 class SetReference(Protocol):

@@ -13,13 +13,13 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.linkage_input import BothSets, LinkageInput
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.value_frequencies import rarity
-from tryst.carole.engine.whole_files import WholeFiles
-from tryst.carole.fellegi_sunter import FittedScheme
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.engine.linkage_input import BothSets, LinkageInput
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.value_frequencies import rarity
+from gemel.carole.engine.whole_files import WholeFiles
+from gemel.carole.fellegi_sunter import FittedScheme
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ def records_and_decoys(part: SignatureSet, decoys: int) -> tuple[SignatureSet, S
 
     Raises
     ------
-    TrystError
+    GemelError
         EMPTY_SOURCE if there are no other rows.
     """
     n_records = part.n_rows - decoys
     if decoys and n_records < 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EMPTY_SOURCE, "a contribution has no records beside its decoys", where="quality.decoys",
             got=f"{part.n_rows} rows", remedy="contribute again under the specification that all have approved",
         )  # fmt: skip

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.decoy_pairs import DecoyPairs
-from tryst.carole.engine.estimated import Estimated
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.selection import KEPT_PROBABILITY
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.evaluation.decoys import DecoyCount
-from tryst.carole.fellegi_sunter.link_posterior import group_means
-from tryst.carole.fellegi_sunter.model import probability as logistic
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.decoy_pairs import DecoyPairs
+from gemel.carole.engine.estimated import Estimated
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.selection import KEPT_PROBABILITY
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.evaluation.decoys import DecoyCount
+from gemel.carole.fellegi_sunter.link_posterior import group_means
+from gemel.carole.fellegi_sunter.model import probability as logistic
 
 CERTAIN = 1e-9
 """Probability of no link below which a record's link is taken to have no rival."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.refinement import estimation
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
-from tryst.carole.fellegi_sunter.model_draws import ModelDraws
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.refinement import estimation
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
+from gemel.carole.fellegi_sunter.model_draws import ModelDraws
+from gemel.common.progress import StageProgress
 
 DRAWS_STREAM = 8
 """Distinguishes the random numbers of drawn linkages from others of the same seed."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import Duplicates, ScoredPairs
-from tryst.carole.engine.row_numbers import n_distinct, row_numbers
-from tryst.carole.fellegi_sunter import Model
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.result import Duplicates, ScoredPairs
+from gemel.carole.engine.row_numbers import n_distinct, row_numbers
+from gemel.carole.fellegi_sunter import Model
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet
 
 STRONG = 0.5
 """Match probability, of a pair by itself, from which two records are strongly linked."""

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.links import Decision, decide
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import RulePlan
-from tryst.carole.engine.refinement import estimation, refine
-from tryst.carole.engine.result import ScoredPatterns
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, fit_scheme
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_posterior import Arranged, LinkPosterior
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.links import Decision, decide
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import RulePlan
+from gemel.carole.engine.refinement import estimation, refine
+from gemel.carole.engine.result import ScoredPatterns
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, fit_scheme
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_posterior import Arranged, LinkPosterior
+from gemel.common.progress import StageProgress
 
 
 @dataclass(frozen=True)

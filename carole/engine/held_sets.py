@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine import Contribution
-from tryst.common.encoding.signature_sets import SignatureSet, layout_of
+from gemel.carole.engine import Contribution
+from gemel.common.encoding.signature_sets import SignatureSet, layout_of
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.coded_links import PRECISION_DIGITS
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.result import Linkage
-from tryst.carole.fellegi_sunter import assigned
+from gemel.carole.engine.coded_links import PRECISION_DIGITS
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.carole.engine.result import Linkage
+from gemel.carole.fellegi_sunter import assigned
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60

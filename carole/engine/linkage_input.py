@@ -8,18 +8,18 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.block_size_cap import Skew
-from tryst.carole.blocking.candidates import Block
-from tryst.carole.comparison.counting import Counts
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.engine.unlinkable import FieldsPresent
-from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking.block_size_cap import Skew
+from gemel.carole.blocking.candidates import Block
+from gemel.carole.comparison.counting import Counts
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.engine.unlinkable import FieldsPresent
+from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.progress import StageProgress
 
 BothSets = tuple[SignatureSet, SignatureSet]
 """Alice's and Bob's."""
@@ -111,7 +111,7 @@ class LinkageInput(Protocol):
     def n_records(self) -> tuple[int, int]: ...
 
     def check(self, plan: LinkagePlan) -> None:
-        """Raise `TrystError` unless the contributions hold what the plan needs, and the mode supports it."""
+        """Raise `GemelError` unless the contributions hold what the plan needs, and the mode supports it."""
 
     def pairs(self, context: RunContext, progress: StageProgress) -> ComparedPairs:
         """The pairs to compare; MEMORY where what they need does not fit."""

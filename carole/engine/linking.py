@@ -11,18 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
-from tryst.carole.engine.clusters import both_persons, with_entities
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.decoy_pairs import decoys_of_files, records_and_decoys
-from tryst.carole.engine.duplicates import copies
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.local import Run
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.whole_files import WholeFiles
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.progress import Progress
+from gemel.carole.engine.clusters import both_persons, with_entities
+from gemel.carole.engine.conclusion import conclude
+from gemel.carole.engine.decoy_pairs import decoys_of_files, records_and_decoys
+from gemel.carole.engine.duplicates import copies
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.local import Run
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.whole_files import WholeFiles
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.progress import Progress
 
 
 def link(
@@ -57,7 +57,7 @@ def link(
 
     Raises
     ------
-    TrystError
+    GemelError
         EMPTY_SOURCE, ENCODING_MISMATCH or PARAMETER if the inputs cannot be linked under the plan, NOT_IDENTIFIED
         if the model's parameters cannot be estimated from them, MEMORY if the run would need more than it may use.
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import ScoredPairs, ScoredPatterns
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_posterior import Copies, of_persons
-from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
-from tryst.carole.fellegi_sunter.model import probability as logistic
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.result import ScoredPairs, ScoredPatterns
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_posterior import Copies, of_persons
+from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
+from gemel.carole.fellegi_sunter.model import probability as logistic
 
 MIN_LINK = 0.01
 """No pair less probable than this is linked to reach the requested rate of false links."""

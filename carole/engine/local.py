@@ -17,33 +17,33 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.decoy_pairs import WeightedPairs
-from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent.step import extended
-from tryst.carole.engine.latent.values import values_of
-from tryst.carole.engine.linkage_input import BothSets, ComparedPairs, LinkageInput
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.outside_blocks import selected_outside
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.refinement import worth_keeping
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.run_warnings import run_warnings
-from tryst.carole.engine.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
-from tryst.carole.engine.stream import KeptPairs, StreamedPairs
-from tryst.carole.engine.unit_pool import UnitPool
-from tryst.carole.engine.value_frequencies import rarity
-from tryst.carole.engine.whole_files import WholeFiles
-from tryst.carole.engine.whole_pairs import WholePairs
-from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress, StageProgress
+from gemel.carole.engine.block_keyed_files import BlockKeyedFiles
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.check_agreement import CheckAgreement
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.decoy_pairs import WeightedPairs
+from gemel.carole.engine.estimated import fitted_scheme, scored_patterns
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.step import extended
+from gemel.carole.engine.latent.values import values_of
+from gemel.carole.engine.linkage_input import BothSets, ComparedPairs, LinkageInput
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.outside_blocks import selected_outside
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.refinement import worth_keeping
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.run_warnings import run_warnings
+from gemel.carole.engine.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
+from gemel.carole.engine.stream import KeptPairs, StreamedPairs
+from gemel.carole.engine.unit_pool import UnitPool
+from gemel.carole.engine.value_frequencies import rarity
+from gemel.carole.engine.whole_files import WholeFiles
+from gemel.carole.engine.whole_pairs import WholePairs
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress, StageProgress
 
 KEPT_BYTES = 180
 """Memory of a kept pair, its scores and its part in the one-to-one decision."""
@@ -69,7 +69,7 @@ def compare(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `link`; PARAMETER if a block has more pairs than its rule allows.
     """
     run = Run(BlockKeyedFiles(a, b), plan, resources, progress)
@@ -215,11 +215,11 @@ def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER.
     """
     if n_pairs > n_a * n_b:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"with dummies and decoys in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
             where="padding",
@@ -233,7 +233,7 @@ def _require_all(kept: KeptPairs, count: NDArray[np.int64], selected: NDArray[np
     """Refuse to go on if the second pass has not found the pairs that the first one counted."""
     found = np.bincount(kept.pattern, minlength=len(count))[selected]
     if not np.array_equal(found, count[selected]):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.INTERNAL,
             f"{int(count[selected].sum()):,} pairs were counted that are to be kept",
             where="the second pass over the pairs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def mebibytes(n_bytes: int) -> str:
@@ -34,11 +34,11 @@ class MemoryBudget:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY if less is left, with the purpose, the missing amount and the remedy.
         """
         if n_bytes > self.free:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 f"{purpose} needs {mebibytes(n_bytes)} of memory, but {mebibytes(max(0, self.free))} are left of "
                 f"the {mebibytes(self.total)} this run may use",

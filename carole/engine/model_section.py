@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.insights import history
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import Linkage
-from tryst.carole.fellegi_sunter.dependence import Distribution
-from tryst.carole.fellegi_sunter.model import log2_ratios
+from gemel.carole.engine.insights import history
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.result import Linkage
+from gemel.carole.fellegi_sunter.dependence import Distribution
+from gemel.carole.fellegi_sunter.model import log2_ratios
 
 _STEEPEST = 99.0
 """A larger weight, of a level that one side never has, is reported as this: JSON has no infinity."""

@@ -25,15 +25,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.carole.engine.row_numbers import row_numbers
-from tryst.carole.engine.run_context import packing_of
-from tryst.carole.engine.sample_groups import pairs_in_groups
-from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.row_numbers import row_numbers
+from gemel.carole.engine.run_context import packing_of
+from gemel.carole.engine.sample_groups import pairs_in_groups
+from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet
 
 PARTNERS = 4
 """Near-copies of a row from which it counts: with it they are five."""

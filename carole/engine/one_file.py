@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.local import Run
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import Linkage, ScoredPairs
-from tryst.carole.engine.whole_files import WholeFiles
-from tryst.carole.fellegi_sunter.antecedents import persons
-from tryst.carole.fellegi_sunter.own_kin import without_kin
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
-from tryst.common.progress import Progress
+from gemel.carole.engine.conclusion import conclude
+from gemel.carole.engine.local import Run
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result import Linkage, ScoredPairs
+from gemel.carole.engine.whole_files import WholeFiles
+from gemel.carole.fellegi_sunter.antecedents import persons
+from gemel.carole.fellegi_sunter.own_kin import without_kin
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.common.progress import Progress
 
 NOT_OF_ONE_FILE = frozenset({"equal_records", "shared_partner", "links_exceed_smaller_file", "links_exceed_both_files"})
 """Warnings on what is looked for here."""
@@ -83,7 +83,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
 
     Raises
     ------
-    TrystError
+    GemelError
         As `link`.
     """
     plan = replace(

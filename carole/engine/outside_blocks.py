@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import Part
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.sample_groups import Samples
-from tryst.carole.engine.stream import PairStream
-from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.carole.fellegi_sunter.schemes import scheme_named
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.blocking import Part
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.sample_groups import Samples
+from gemel.carole.engine.stream import PairStream
+from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.schemes import scheme_named
+from gemel.common.errors import ErrorCode, GemelError
 
 Mark = Callable[[NDArray[np.int32], NDArray[np.int32], int, NDArray[np.uint32]], None]
 """Writes the rules that each of the first `n` pairs of rows satisfies, as bits of a mask."""
@@ -95,7 +95,7 @@ def sample_outside_blocks(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if there is not enough for the vectors of the smallest sample.
     """
     n_a, n_b = samples.n_records
@@ -105,7 +105,7 @@ def sample_outside_blocks(
         try:
             code, mask, count = stream_of(drawn).count(lambda fraction: None)
             break
-        except TrystError as error:
+        except GemelError as error:
             # Fewer pairs have fewer distinct vectors, which may fit into memory.
             if error.code is not ErrorCode.MEMORY or maximum == SAMPLES[-1]:
                 raise

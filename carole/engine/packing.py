@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.patterns import MISSING
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.patterns import MISSING
+from gemel.common.errors import ErrorCode, GemelError
 
 
 class Packing:
@@ -23,7 +23,7 @@ class Packing:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there are 2**63 vectors or more.
     """
 
@@ -34,7 +34,7 @@ class Packing:
             strides.append(strides[-1] * (levels + 1))
         if strides[-1] >= 2**63:
             fields = ", ".join(f"{name} {levels}" for name, levels in zip(names, n_levels, strict=True))
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "there must be fewer than 2**63 possible comparison vectors",
                 where="fields",

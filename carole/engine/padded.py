@@ -14,18 +14,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.decoy_pairs import DecoyPairs
-from tryst.carole.engine.estimated import scored_patterns
-from tryst.carole.engine.links import decide
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import Linkage, ScoredPairs
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.progress import Progress
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.conclusion import conclude
+from gemel.carole.engine.decoy_pairs import DecoyPairs
+from gemel.carole.engine.estimated import scored_patterns
+from gemel.carole.engine.links import decide
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.result import Linkage, ScoredPairs
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.progress import Progress
 
 
 def conclude_padded(

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tryst.carole.comparison.crosswise import crosswise_bounds
-from tryst.carole.engine.plan_parts import PRESENT_BOUNDS, FieldPlan, LatentPlan, RulePlan
-from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
-from tryst.carole.fellegi_sunter.link_rule import Assignment
-from tryst.carole.fellegi_sunter.schemes import scheme_named
-from tryst.carole.fellegi_sunter.settings import MPrior
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.schemes import DEFAULT_SCHEME
+from gemel.carole.comparison.crosswise import crosswise_bounds
+from gemel.carole.engine.plan_parts import PRESENT_BOUNDS, FieldPlan, LatentPlan, RulePlan
+from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.link_rule import Assignment
+from gemel.carole.fellegi_sunter.schemes import scheme_named
+from gemel.carole.fellegi_sunter.settings import MPrior
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["auto", "none", "pairwise", "decomposable"]
@@ -220,5 +220,5 @@ class LinkagePlan:
         return self.assignment != "none"
 
 
-def _wrong(where: str, what: str, got: str, remedy: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
+def _wrong(where: str, what: str, got: str, remedy: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tryst.carole.comparison.levels import AnyComparator
-from tryst.carole.fellegi_sunter.settings import MPrior
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.comparison.levels import AnyComparator
+from gemel.carole.fellegi_sunter.settings import MPrior
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -155,5 +155,5 @@ class LatentPlan:
         return tuple(variable for variable in self.variables if variable.holder in (side, "both"))
 
 
-def _wrong(where: str, what: str, got: str, remedy: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
+def _wrong(where: str, what: str, got: str, remedy: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)

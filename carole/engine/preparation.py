@@ -7,14 +7,14 @@ from concurrent.futures import Executor
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison import level_distribution, level_table
-from tryst.carole.comparison.crosswise import CrosswiseComparison
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.common.encoding.layout import SetLayout
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.comparison import level_distribution, level_table
+from gemel.carole.comparison.crosswise import CrosswiseComparison
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.common.encoding.layout import SetLayout
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 CELLS_PER_PAIR = 4
 """A field's level table is made when it has at most this many cells per pair to be compared."""
@@ -30,15 +30,15 @@ TABLES_SHARE = 0.5
 
 
 def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
-    """Raise `TrystError` unless both sets hold what the plan needs."""
+    """Raise `GemelError` unless both sets hold what the plan needs."""
     for side, part in (("alice", a), ("bob", b)):
         check_fields(side, part.n_rows, part.layout, plan)
 
 
 def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -> None:
-    """Raise `TrystError` unless a side's sets, of that layout and so many rows together, hold what the plan needs."""
+    """Raise `GemelError` unless a side's sets, of that layout and so many rows together, hold what the plan needs."""
     if n_rows == 0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EMPTY_SOURCE, "a file without records cannot be linked", where=side,
             got="0 rows", remedy="contribute a file with records",
         )  # fmt: skip
@@ -47,20 +47,20 @@ def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -
         got = there.get(field.name)
         expected = "signatures" if field.comparator == "jaccard" else "values"
         if got is not None and got.content not in (expected, "fixed"):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.ENCODING_MISMATCH, f"{expected} expected",
                 where=f"{side}, field {field.name}", got=got.content,
                 remedy="contribute again under the specification of this run",
             )  # fmt: skip
         if got is None or got.bits != field.bits:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
                 where=f"{side}, field {field.name}", got="none" if got is None else f"{got.bits} bits",
                 remedy="contribute again under the specification of this run",
             )  # fmt: skip
     for rule in plan.rules:
         if rule.formed is None and rule.name not in layout.blocks:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
                 where=f"{side}, blocking rule {rule.name}", got="none",
                 remedy="contribute again under the specification of this run",
@@ -72,14 +72,14 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
 
     Raises
     ------
-    TrystError
+    GemelError
         ENCODING_MISMATCH if two of them differ in the length of their signatures.
     """
     made = []
     for first, second in plan.swaps:
         in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
         if len({field.bits for field in (*in_a, *in_b)}) > 1:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged need signatures of equal length",
                 where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same number of bits",
             )  # fmt: skip

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.bootstrap import Replicates
-from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import ScoredPairs
-from tryst.carole.evaluation.check_field import SURE, FalseLinks, false_links, sure_links
-from tryst.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
-from tryst.carole.evaluation.decoys import DecoyCount, precision_by_decoys
-from tryst.carole.evaluation.quality_estimate import Claim, Interval, QualityEstimate, corrected_claim
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.link_rule import Assignment
-from tryst.carole.fellegi_sunter.schemes import similarities
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from gemel.carole.engine.bootstrap import Replicates
+from gemel.carole.engine.check_agreement import CheckAgreement
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.evaluation.check_field import SURE, FalseLinks, false_links, sure_links
+from gemel.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
+from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
+from gemel.carole.evaluation.quality_estimate import Claim, Interval, QualityEstimate, corrected_claim
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import Assignment
+from gemel.carole.fellegi_sunter.schemes import similarities
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 
 SIMILAR = 1 / 3
 """Similarity from which two different values may be one value with an error: two dates that share two of three parts,

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.bootstrap import Decided, Fitted, replicates
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.decoy_pairs import DecoySource
-from tryst.carole.engine.decoys import count_linked, floor_of_decoys
-from tryst.carole.engine.estimated import Estimated, estimated
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.quality import by_bootstrap, by_check_field, by_decoys, claim_of, one_match
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.evaluation.quality_estimate import Claim, QualityEstimate
-from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.bootstrap import Decided, Fitted, replicates
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.decoy_pairs import DecoySource
+from gemel.carole.engine.decoys import count_linked, floor_of_decoys
+from gemel.carole.engine.estimated import Estimated, estimated
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.quality import by_bootstrap, by_check_field, by_decoys, claim_of, one_match
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.evaluation.quality_estimate import Claim, QualityEstimate
+from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.common.progress import StageProgress
 
 BOOTSTRAP_STREAM = 39
 """Distinguishes the bootstrap's random numbers from others of the same seed."""

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import ScoredPatterns
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
-from tryst.carole.fellegi_sunter.belief import believed_model
-from tryst.carole.fellegi_sunter.dependence import Evidence, OutsideBlocks, fit_joint
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.result import ScoredPatterns
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
+from gemel.carole.fellegi_sunter.belief import believed_model
+from gemel.carole.fellegi_sunter.dependence import Evidence, OutsideBlocks, fit_joint
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
+from gemel.common.progress import StageProgress
 
 
 def estimation(plan: LinkagePlan) -> Estimation:

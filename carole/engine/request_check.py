@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.carole.engine.archive import malformed
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.common.errors import TrystError
+from gemel.carole.engine.archive import malformed
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.common.errors import GemelError
 
 
 def check_request(found: Candidates, plan: LinkagePlan) -> None:
@@ -27,7 +27,7 @@ def check_request(found: Candidates, plan: LinkagePlan) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT for pairs that are more or fewer than their vector has, a vector that occurs twice or in no pair,
         pairs of no blocking rule of the plan, or vectors chosen twice.
 
@@ -53,5 +53,5 @@ def check_request(found: Candidates, plan: LinkagePlan) -> None:
         raise _malformed("other pairs than those of the chosen comparison vectors")
 
 
-def _malformed(got: str) -> TrystError:
+def _malformed(got: str) -> GemelError:
     return malformed(got, "Carole's request cannot be one of a comparison under the specification")

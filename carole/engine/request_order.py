@@ -13,13 +13,13 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.shard_work import digest_of_blocks
-from tryst.carole.engine.stream import KeptPairs
-from tryst.common.keys.bulk import numbers
-from tryst.common.suite import Suite
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.shard_work import digest_of_blocks
+from gemel.carole.engine.stream import KeptPairs
+from gemel.common.keys.bulk import numbers
+from gemel.common.suite import Suite
 
-_VERSION = b"tryst request order 2"
+_VERSION = b"gemel request order 2"
 
 
 def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> NDArray[np.int64]:

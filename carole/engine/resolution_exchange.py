@@ -14,32 +14,32 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.coded_links import GROUP, CodedLinks, coded_links
-from tryst.carole.engine.latent.reported_joint import of_few_links, reported_joint
-from tryst.carole.engine.latent.resolved import resolved_with_values
-from tryst.carole.engine.padded import conclude_padded
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.resolution_request import ResolutionRequest
-from tryst.carole.engine.resolution_result import ResolutionResult, pack_result
-from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles, checked_values
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.shown_pairs import shown_pairs
-from tryst.carole.engine.specified import plan_of
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.encoding.layout import CODES
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet, VariableCodes
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing import SealContext
-from tryst.common.parties import Side
-from tryst.common.pki.members import Members
-from tryst.common.pki.reader import Reader
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification, specification_digest
-from tryst.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
-from tryst.common.wire.row_handles import (
+from gemel.carole.engine.coded_links import GROUP, CodedLinks, coded_links
+from gemel.carole.engine.latent.reported_joint import of_few_links, reported_joint
+from gemel.carole.engine.latent.resolved import resolved_with_values
+from gemel.carole.engine.padded import conclude_padded
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.resolution_request import ResolutionRequest
+from gemel.carole.engine.resolution_result import ResolutionResult, pack_result
+from gemel.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles, checked_values
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.shown_pairs import shown_pairs
+from gemel.carole.engine.specified import plan_of
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.encoding.layout import CODES
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet, VariableCodes
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing import SealContext
+from gemel.common.parties import Side
+from gemel.common.pki.members import Members
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification, specification_digest
+from gemel.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
+from gemel.common.wire.row_handles import (
     CODES_ROWS,
     DECOYS,
     HANDLES,
@@ -110,7 +110,7 @@ def open_handles(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
         and request; UPLOAD_CORRUPT if they are invalid.
     """
@@ -190,7 +190,7 @@ def decide(
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if two pairs have the same two records.
 
     Notes
@@ -222,7 +222,7 @@ def sealed_result(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if the membership list lacks a custodian; SEALED if sealing to its key fails.
     """
     key = secrets.token_bytes(KEY_BYTES)
@@ -261,7 +261,7 @@ def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> No
     """A request has no pair of records twice; handles that imply one are invalid."""
     pairs = np.sort(a.astype(np.int64) << 32 | b)
     if (pairs[1:] == pairs[:-1]).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UPLOAD_CORRUPT,
             "the handles name the same two records for two candidate pairs",
             where=f"run {run}",

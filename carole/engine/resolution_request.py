@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.unlinkable import FieldsPresent
-from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.check_agreement import CheckAgreement
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.unlinkable import FieldsPresent
+from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.common.documents.result_warning import ResultWarning
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if it is not a valid request under this plan.
     """
     arrays, document = unpacked(content)

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
-from tryst.carole.engine.coded_links import CodedLinks, Expected, check_coded
-from tryst.carole.engine.plan_parts import VariablePlan
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import TrystError, TrystErrors
-from tryst.common.parties import Side
-from tryst.risk.models import JointDistribution
+from gemel.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
+from gemel.carole.engine.coded_links import CodedLinks, Expected, check_coded
+from gemel.carole.engine.plan_parts import VariablePlan
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import GemelError, GemelErrors
+from gemel.common.parties import Side
+from gemel.risk.models import JointDistribution
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def unpack_result(
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if it is malformed, has more or less than was requested, or holds an impossible number.
     """
     arrays, document = unpacked(content)
@@ -97,7 +97,7 @@ def unpack_result(
         raise malformed(f"{len(surplus)} arrays that were not requested")
     try:
         statistics = StatisticsDocument.of(document, "statistics")
-    except TrystErrors as error:
+    except GemelErrors as error:
         raise malformed(f"invalid statistics: {error}") from None
     shares = {side: array_of(arrays, f"share_{side}", np.uint8, (None,)).tobytes() for side in recipients}
     if expected is None:
@@ -125,7 +125,7 @@ def _joint(array: NDArray[Any] | None, variables: Sequence[VariablePlan]) -> Joi
     known = {variable.name: variable for variable in variables}
     try:
         joint = JointDistribution.from_json(array.tobytes())
-    except TrystError as error:
+    except GemelError as error:
         raise malformed(f"an invalid joint distribution: {error.got}") from None
     for variable in joint.variables:
         own = known.get(variable.name)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.archive import malformed
-from tryst.carole.engine.plan_parts import VariablePlan
-from tryst.common.encoding.signature_sets import VariableCodes
+from gemel.carole.engine.archive import malformed
+from gemel.carole.engine.plan_parts import VariablePlan
+from gemel.common.encoding.signature_sets import VariableCodes
 
 
 def checked_handles(
@@ -43,7 +43,7 @@ def checked_handles(
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if they are not as many, or more different ones than the custodian has records.
     """
     if len(handles) != n_pairs:
@@ -68,7 +68,7 @@ def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> N
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if there are none, not as many as records, some above the number of records or one twice.
     """
     if codes is None or len(codes) != n:
@@ -92,7 +92,7 @@ def checked_values(
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if there are none, not one of each variable and record, or a code that the variable does not
         have.
     """

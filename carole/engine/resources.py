@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.carole.engine.unit_pool import UnitPools
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.engine.unit_pool import UnitPools
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Resources:
 
     def __post_init__(self) -> None:
         if self.threads < 1:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "at least one thread",
                 where="resources.threads",

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.latent.effect_of_values import LatentEffect
-from tryst.carole.evaluation.quality_estimate import QualityEstimate
-from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
-from tryst.carole.fellegi_sunter.entities import Entities
-from tryst.carole.fellegi_sunter.link_posterior import Copies
-from tryst.carole.fellegi_sunter.linkage_draws import LinkageDraws
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.risk.models import JointDistribution
+from gemel.carole.engine.latent.effect_of_values import LatentEffect
+from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
+from gemel.carole.fellegi_sunter.entities import Entities
+from gemel.carole.fellegi_sunter.link_posterior import Copies
+from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.risk.models import JointDistribution
 
 TIMES = 3
 """Records of a person in each file, on average, above which what is linked by entities is not taken for people."""

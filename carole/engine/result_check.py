@@ -13,16 +13,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.archive import malformed
-from tryst.carole.engine.candidates import Candidates, candidates_per_rule
-from tryst.carole.engine.coded_links import PRECISION_DIGITS
-from tryst.carole.engine.links import MIN_LINK
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.quality import one_match
-from tryst.carole.engine.resolution_result import ResolutionResult
-from tryst.carole.engine.row_numbers import n_distinct
-from tryst.common.documents.linkage_document import Counts, LinkageDocument
-from tryst.common.errors import TrystError
+from gemel.carole.engine.archive import malformed
+from gemel.carole.engine.candidates import Candidates, candidates_per_rule
+from gemel.carole.engine.coded_links import PRECISION_DIGITS
+from gemel.carole.engine.links import MIN_LINK
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.quality import one_match
+from gemel.carole.engine.resolution_result import ResolutionResult
+from gemel.carole.engine.row_numbers import n_distinct
+from gemel.common.documents.linkage_document import Counts, LinkageDocument
+from gemel.common.errors import GemelError
 
 _ROUNDING = 1e-9
 
@@ -47,7 +47,7 @@ def check_result(
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT for more links than records, rows or candidates, another threshold than the plan's, or a document
         whose counts are others than Carole's own.
 
@@ -105,5 +105,5 @@ def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, pla
         raise _malformed(f"a document that counts other {', '.join(wrong)}")
 
 
-def _malformed(got: str) -> TrystError:
+def _malformed(got: str) -> GemelError:
     return malformed(got, "the resolver's result cannot be one of the request")

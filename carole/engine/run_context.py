@@ -6,10 +6,10 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.unit_pool import ThreadedUnits, UnitPool
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.unit_pool import ThreadedUnits, UnitPool
 
 PATTERNS_SHARE = 0.25
 """Share of the memory left that comparison vectors may take."""

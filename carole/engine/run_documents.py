@@ -1,6 +1,6 @@
 """The result of a run as a document of counts and parameters: the model, the decision, the duration.
 
-The structure is that of `tryst.common.documents`. It holds no record: numbers of pairs by
+The structure is that of `gemel.common.documents`. It holds no record: numbers of pairs by
 comparison vector, by match weight and by blocking rule, and parameters. A number of pairs by comparison vector or by
 weight is of `FEWEST` pairs at least, and so are the sums that two numbers differ by: whoever knows m, u and p, as all
 do who read it, would read from a single pair's number which fields its records share.
@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.coded_links import PRECISION_DIGITS
-from tryst.carole.engine.insights import examples, shown_threshold, thresholds, unlinkable
-from tryst.carole.engine.latent.effect_of_values import LatentEffect
-from tryst.carole.engine.model_section import floats, model_section
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.quality import claim_of
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import LatentResult, Linkage
-from tryst.carole.engine.row_numbers import n_distinct
-from tryst.carole.evaluation.quality_estimate import QualityEstimate
-from tryst.carole.fellegi_sunter.entities import Entities
-from tryst.carole.fellegi_sunter.model import Model
-from tryst.common.documents.result_warning import by_severity
-from tryst.common.documents.statistics_document import StatisticsDocument
+from gemel.carole.engine.coded_links import PRECISION_DIGITS
+from gemel.carole.engine.insights import examples, shown_threshold, thresholds, unlinkable
+from gemel.carole.engine.latent.effect_of_values import LatentEffect
+from gemel.carole.engine.model_section import floats, model_section
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.carole.engine.quality import claim_of
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result import LatentResult, Linkage
+from gemel.carole.engine.row_numbers import n_distinct
+from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.fellegi_sunter.entities import Entities
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.common.documents.result_warning import by_severity
+from gemel.common.documents.statistics_document import StatisticsDocument
 
 HISTOGRAM_BINS = 60
 MAX_PATTERNS = 500

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.carole.blocking.block_size_cap import Skew
-from tryst.carole.engine.linkage_input import Blocked, ComparedPairs
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.selection import Selection
-from tryst.carole.fellegi_sunter import BlockingRecall
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from gemel.carole.blocking.block_size_cap import Skew
+from gemel.carole.engine.linkage_input import Blocked, ComparedPairs
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.selection import Selection
+from gemel.carole.fellegi_sunter import BlockingRecall
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 
 LARGE_BLOCK = 1_000_000
 """Pairs above which a block gets a warning."""

@@ -8,12 +8,12 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison import FieldComparison
-from tryst.carole.engine.linkage_input import BothSets
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.carole.engine.preparation import crosswise
-from tryst.common.encoding.signature_sets import MISSING
+from gemel.carole.comparison import FieldComparison
+from gemel.carole.engine.linkage_input import BothSets
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.preparation import crosswise
+from gemel.common.encoding.signature_sets import MISSING
 
 Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Rows of pairs: of A's sample, and of B's."""

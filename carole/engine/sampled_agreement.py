@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import AscendingPairs
-from tryst.carole.engine.check_agreement import strangers
-from tryst.carole.engine.outside_blocks import Mark, RandomPairs, sample_outside_blocks
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.carole.engine.preparation import all_pairs_levels, missing_shares, without_diagonal
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.sample_groups import Samples, grouped_levels
-from tryst.carole.engine.stream import PairStream
-from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking import AscendingPairs
+from gemel.carole.engine.check_agreement import strangers
+from gemel.carole.engine.outside_blocks import Mark, RandomPairs, sample_outside_blocks
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.preparation import all_pairs_levels, missing_shares, without_diagonal
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.sample_groups import Samples, grouped_levels
+from gemel.carole.engine.stream import PairStream
+from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.common.progress import StageProgress
 
 
 class SampledAgreement:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.memory import mebibytes
-from tryst.carole.engine.result import ScoredPatterns
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.engine.memory import mebibytes
+from gemel.carole.engine.result import ScoredPatterns
+from gemel.common.errors import ErrorCode, GemelError
 
 KEPT_PROBABILITY = 1e-4
 """Pairs of a smaller match probability are never kept."""
@@ -68,7 +68,7 @@ def choose_patterns(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if the pairs that reach the threshold are more.
 
     Notes
@@ -96,7 +96,7 @@ def choose_classes(
     n_links = int(np.searchsorted(-probability, -threshold, side="right"))
     for_links = int(total[n_links - 1]) if n_links else 0
     if for_links > maximum:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MEMORY,
             f"the {for_links:,} pairs that reach the threshold need {mebibytes(for_links * bytes_each)} of memory "
             f"but {mebibytes(maximum * bytes_each)} are left",

@@ -15,20 +15,20 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
-from tryst.carole.blocking.candidates import Block
-from tryst.carole.comparison.counting import Counts
-from tryst.carole.engine.check_agreement import agreement
-from tryst.carole.engine.contribution import Contribution, SetReference
-from tryst.carole.engine.duplicates import equal_records
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.shards import ShardReference, Unit
-from tryst.carole.engine.stream import KeptPairs, PairStream
-from tryst.carole.engine.unlinkable import FieldsPresent, fields_present
-from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
+from gemel.carole.blocking.candidates import Block
+from gemel.carole.comparison.counting import Counts
+from gemel.carole.engine.check_agreement import agreement
+from gemel.carole.engine.contribution import Contribution, SetReference
+from gemel.carole.engine.duplicates import equal_records
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.shards import ShardReference, Unit
+from gemel.carole.engine.stream import KeptPairs, PairStream
+from gemel.carole.engine.unlinkable import FieldsPresent, fields_present
+from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
 
 Selected = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
 """Packed vectors, masks, and the number of each in the result."""
@@ -80,7 +80,7 @@ def count_unit(unit: UnitReference, plan: LinkagePlan, packing: Packing, max_pat
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if there are more distinct vectors than memory allows; UPLOAD_CORRUPT, VAULT if a set cannot be read, or
         is not the one that the plan was made of.
     """
@@ -109,7 +109,7 @@ def _stream(
     keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in (in_a, in_b))
     pairs = BlockKeyedPairs(shard.rule, keys_a, keys_b, stretch.start, stretch.stop)
     if pairs.of_blocks != stretch.pairs:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UPLOAD_CORRUPT,
             f"the plan of the run has {stretch.pairs:,} pairs for this shard",
             got=f"{pairs.of_blocks:,} pairs",

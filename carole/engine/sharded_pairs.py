@@ -12,23 +12,23 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.block_size_cap import Skew
-from tryst.carole.comparison.counting import Counts, Tally
-from tryst.carole.engine.blocks_by_size import BlocksBySize
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.parallel import in_order
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.run_warnings import LARGE_BLOCK
-from tryst.carole.engine.sample_groups import Samples
-from tryst.carole.engine.sampled_agreement import SampledAgreement
-from tryst.carole.engine.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
-from tryst.carole.engine.shards import Shard, ShardReference, Unit, refuse_above_limit, shards_of, units_of
-from tryst.carole.engine.stream import KeptPairs, PairStream, joined
-from tryst.carole.engine.unit_pool import LostUnitError
-from tryst.carole.engine.unlinkable import FieldsPresent, summed_fields_present
-from tryst.common.encoding.layout import SetLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking.block_size_cap import Skew
+from gemel.carole.comparison.counting import Counts, Tally
+from gemel.carole.engine.blocks_by_size import BlocksBySize
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.parallel import in_order
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.run_warnings import LARGE_BLOCK
+from gemel.carole.engine.sample_groups import Samples
+from gemel.carole.engine.sampled_agreement import SampledAgreement
+from gemel.carole.engine.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
+from gemel.carole.engine.shards import Shard, ShardReference, Unit, refuse_above_limit, shards_of, units_of
+from gemel.carole.engine.stream import KeptPairs, PairStream, joined
+from gemel.carole.engine.unit_pool import LostUnitError
+from gemel.carole.engine.unlinkable import FieldsPresent, summed_fields_present
+from gemel.common.encoding.layout import SetLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -59,7 +59,7 @@ class ShardedPairs:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if a block has more pairs than its rule allows: no rule can take over the pairs another leaves out,
         since the other rule's rows do not show which block they were in. MEMORY if the largest shard does not fit.
     """
@@ -95,7 +95,7 @@ class ShardedPairs:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY if there are more distinct vectors than memory allows; as `shard_work.count_unit`.
         """
         maximum = self._context.max_patterns(self.n_pairs)
@@ -177,7 +177,7 @@ class ShardedPairs:
         for task in tasks:
             try:
                 result = next(results)
-            except TrystError as error:
+            except GemelError as error:
                 raise _at(named(task), error) from None
             except LostUnitError as error:
                 raise _lost(named(task), error) from None
@@ -211,16 +211,16 @@ def _quiet(fraction: float) -> None:
     """No progress."""
 
 
-def _at(place: str, error: TrystError) -> TrystError:
+def _at(place: str, error: GemelError) -> GemelError:
     """An error of reading a shard names it; one of a setting names that already."""
     if error.code not in (ErrorCode.UPLOAD_CORRUPT, ErrorCode.VAULT):
         return error
     where = f"{place}: {error.where}" if error.where else place
-    return TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+    return GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
 
 
-def _lost(place: str, error: LostUnitError) -> TrystError:
-    return TrystError(
+def _lost(place: str, error: LostUnitError) -> GemelError:
+    return GemelError(
         ErrorCode.INTERNAL,
         "the work on a shard was begun as often as is allowed, and not finished",
         where=place,

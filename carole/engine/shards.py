@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from tryst.carole.blocking.candidates import Block
-from tryst.carole.engine.contribution import Contribution, SetReference
-from tryst.carole.engine.plan_parts import RulePlan
-from tryst.common.encoding.layout import SetLayout
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.blocking.candidates import Block
+from gemel.carole.engine.contribution import Contribution, SetReference
+from gemel.carole.engine.plan_parts import RulePlan
+from gemel.common.encoding.layout import SetLayout
+from gemel.common.errors import ErrorCode, GemelError
 
 UNIT_PAIRS = 1 << 22
 """Pairs of a unit, at most: about a second of work, so that all threads have some."""
@@ -106,11 +106,11 @@ def refuse_above_limit(block: Block, rule: RulePlan) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER.
     """
     if block.pairs > rule.limit:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"a block may have at most {rule.limit:,} pairs",
             where=f"blocking.{rule.name}",

@@ -8,11 +8,11 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.probability_classes import classed
-from tryst.carole.engine.result import Linkage
-from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from tryst.common.parties import Side
-from tryst.common.specification.model.content import ReleaseSpec
+from gemel.carole.engine.probability_classes import classed
+from gemel.carole.engine.result import Linkage
+from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
+from gemel.common.parties import Side
+from gemel.common.specification.model.content import ReleaseSpec
 
 
 @dataclass(frozen=True)

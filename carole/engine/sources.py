@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import AllPairs, CandidatePairs, KeyedRule, Rule, UnionPairs, ValueRule
-from tryst.carole.blocking.bands import band_keys
-from tryst.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
-from tryst.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import Bands, RulePlan, Similar
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking import AllPairs, CandidatePairs, KeyedRule, Rule, UnionPairs, ValueRule
+from gemel.carole.blocking.bands import band_keys
+from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
+from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import Bands, RulePlan, Similar
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.progress import StageProgress
 
 BlockedPairs = CandidatePairs | UnionPairs
 
@@ -38,7 +38,7 @@ def pair_source(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if an index or the pairs of similar values do not fit; PARAMETER if bands do not fit the signatures.
     """
     if not plan.rules:

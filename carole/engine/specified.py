@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import Bands, Canopies, FieldPlan, LatentPlan, RulePlan, Similar, VariablePlan
-from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
-from tryst.carole.fellegi_sunter.settings import FieldLevels, MPrior
-from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
-from tryst.common.specification.model.beliefs import PriorsSpec
-from tryst.common.specification.model.schemes import SCHEMES
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import Bands, Canopies, FieldPlan, LatentPlan, RulePlan, Similar, VariablePlan
+from gemel.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
+from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
+from gemel.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
+from gemel.common.specification.model.beliefs import PriorsSpec
+from gemel.common.specification.model.schemes import SCHEMES
 
 
 def plan_of(spec: Specification) -> LinkagePlan:
@@ -48,7 +48,7 @@ def refuse_unidentified(spec: Specification) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_IDENTIFIED, as `carole.fellegi_sunter.em.fit` would.
     """
     plan = plan_of(spec)

@@ -15,12 +15,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import PairSource, Part
-from tryst.carole.comparison.counting import Counts, PatternCounter, merged
-from tryst.carole.engine.parallel import in_order
-from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking import PairSource, Part
+from gemel.carole.comparison.counting import Counts, PatternCounter, merged
+from gemel.carole.engine.parallel import in_order
+from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 Result = TypeVar("Result")
 
@@ -122,7 +122,7 @@ class PairStream:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY if there are more distinct vectors than memory allows.
         """
         tables: queue.SimpleQueue[PatternCounter] = queue.SimpleQueue()
@@ -262,9 +262,9 @@ class PairStream:
             progress(done / total)
 
     @staticmethod
-    def too_many_patterns(maximum: int) -> TrystError:
+    def too_many_patterns(maximum: int) -> GemelError:
         """The error where more distinct vectors occur than memory allows."""
-        return TrystError(
+        return GemelError(
             ErrorCode.MEMORY,
             f"more than {maximum:,} distinct comparison vectors, the most that memory allows",
             where="resources.memory_bytes",

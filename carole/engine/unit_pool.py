@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from tryst.carole.engine.contribution import SetReference
-from tryst.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.contribution import SetReference
+from gemel.carole.engine.memory import MemoryBudget
 
 Value = TypeVar("Value")
 

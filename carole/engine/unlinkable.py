@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import BestPossible
-from tryst.carole.engine.row_numbers import row_numbers
-from tryst.carole.fellegi_sunter import FittedScheme
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.result import BestPossible
+from gemel.carole.engine.row_numbers import row_numbers
+from gemel.carole.fellegi_sunter import FittedScheme
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison import FieldComparison
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.preparation import crosswise
-from tryst.common.encoding.signature_sets import SignatureSet
+from gemel.carole.comparison import FieldComparison
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.preparation import crosswise
+from gemel.common.encoding.signature_sets import SignatureSet
 
 
 class ComparisonVectors:
@@ -26,7 +26,7 @@ class ComparisonVectors:
 
     Raises
     ------
-    TrystError
+    GemelError
         ENCODING_MISMATCH if two fields that may be exchanged differ in the length of their signatures.
     """
 

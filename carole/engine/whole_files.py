@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.carole.engine.latent.values import check_variables
-from tryst.carole.engine.linkage_input import BothSets
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.preparation import check
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.sample_groups import Samples
-from tryst.carole.engine.sources import pair_source
-from tryst.carole.engine.whole_pairs import WholePairs, take_input
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.latent.values import check_variables
+from gemel.carole.engine.linkage_input import BothSets
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.preparation import check
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.sample_groups import Samples
+from gemel.carole.engine.sources import pair_source
+from gemel.carole.engine.whole_pairs import WholePairs, take_input
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.progress import StageProgress
 
 
 class WholeFiles:
@@ -35,7 +35,7 @@ class WholeFiles:
         self.distinct_records: BothSets = self.rows
 
     def check(self, plan: LinkagePlan) -> None:
-        """Raise `TrystError` unless both sets hold what the plan needs."""
+        """Raise `GemelError` unless both sets hold what the plan needs."""
         check(*self.rows, plan)
         if plan.latent is not None:
             check_variables(*self.rows, plan.latent)

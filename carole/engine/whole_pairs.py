@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import AllPairs, AscendingPairs
-from tryst.carole.comparison.counting import Counts
-from tryst.carole.engine.check_agreement import agreement
-from tryst.carole.engine.duplicates import equal_records
-from tryst.carole.engine.linkage_input import Blocked, BothSets
-from tryst.carole.engine.preparation import input_bytes, level_tables
-from tryst.carole.engine.run_context import PATTERNS_SHARE, RunContext
-from tryst.carole.engine.sample_groups import Samples
-from tryst.carole.engine.sampled_agreement import SampledAgreement
-from tryst.carole.engine.sources import Source
-from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
-from tryst.carole.engine.unlinkable import FieldsPresent, fields_present
-from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking import AllPairs, AscendingPairs
+from gemel.carole.comparison.counting import Counts
+from gemel.carole.engine.check_agreement import agreement
+from gemel.carole.engine.duplicates import equal_records
+from gemel.carole.engine.linkage_input import Blocked, BothSets
+from gemel.carole.engine.preparation import input_bytes, level_tables
+from gemel.carole.engine.run_context import PATTERNS_SHARE, RunContext
+from gemel.carole.engine.sample_groups import Samples
+from gemel.carole.engine.sampled_agreement import SampledAgreement
+from gemel.carole.engine.sources import Source
+from gemel.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
+from gemel.carole.engine.unlinkable import FieldsPresent, fields_present
+from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.common.progress import StageProgress
 
 STORED_SHARE = 0.5
 """Share of the memory left that packed vectors may take between the passes."""

@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tryst.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
-from tryst.carole.evaluation.classes import wrong
+from gemel.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
+from gemel.carole.evaluation.classes import wrong
 
 SURE = 0.99
 """Probability from which a link may be a sure one."""
@@ -137,7 +137,7 @@ def false_links(
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` if the inputs disagree.
 
     Notes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.evaluation.classes import wrong
+from gemel.carole.evaluation.classes import wrong
 
 FAR, NEAR, SAME, MISSING = 0, 1, 2, -1
 """Likeness of two values: dissimilar, similar but different, equal, not compared."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def tied_classes(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) 
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` if the arrays differ in length or a probability is not a number.
     """
     if probability.shape != is_match.shape or probability.ndim != 1:
@@ -63,8 +63,8 @@ def check_matches(n_matches: int, found: float) -> None:
         raise wrong(f"at least the {int(found)} matches among the pairs", str(n_matches))
 
 
-def wrong(expected: str, got: str) -> TrystError:
+def wrong(expected: str, got: str) -> GemelError:
     """The error for inconsistent inputs."""
-    return TrystError(
+    return GemelError(
         ErrorCode.PARAMETER, f"expected {expected}", where="evaluation", got=got, remedy="score the pairs again"
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.evaluation.classes import TiedClasses, check_matches, tied_classes
+from gemel.carole.evaluation.classes import TiedClasses, check_matches, tied_classes
 
 
 @dataclass(frozen=True)

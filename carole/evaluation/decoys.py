@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tryst.carole.evaluation.classes import wrong
-from tryst.carole.evaluation.quality_estimate import CONFIDENCE, Interval
+from gemel.carole.evaluation.classes import wrong
+from gemel.carole.evaluation.quality_estimate import CONFIDENCE, Interval
 
 MIN_ABSENT = 0.05
 """Records without a link, as a share of the links, from which decoys show something: in one file at least."""
@@ -93,7 +93,7 @@ def precision_by_decoys(
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` without a link, or for a negative number of missed matches.
 
     Notes

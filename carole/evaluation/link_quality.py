@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.evaluation.classes import check_matches, tied_classes
+from gemel.carole.evaluation.classes import check_matches, tied_classes
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def best_threshold(probability: NDArray[np.float64], is_match: NDArray[np.bool_]
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` if the inputs disagree.
     """
     classes = tied_classes(probability, is_match)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.evaluation.classes import wrong
+from gemel.carole.evaluation.classes import wrong
 
 CONFIDENCE = 0.95
 """Of every interval."""
@@ -80,7 +80,7 @@ def corrected_claim(claim: float, claimed: NDArray[np.float64], true: NDArray[np
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` with fewer than 39 replicates.
     """
     n = len(claimed)

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.variables import wrong
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.fitted import FittedModel
+from gemel.carole.extended_latent.variables import wrong
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel
 
 
 @dataclass(frozen=True)

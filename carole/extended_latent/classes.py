@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison.counting import PatternCounter
-from tryst.carole.extended_latent.compiled import BayesFactors
-from tryst.carole.extended_latent.kernels import take
-from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.comparison.counting import PatternCounter
+from gemel.carole.extended_latent.compiled import BayesFactors
+from gemel.carole.extended_latent.kernels import take
+from gemel.carole.extended_latent.pairs import Pairs, WeightedPairs
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 MAX_CLASSES = 1 << 23
 """Maximum number of distinct patterns and Bayes factors."""
@@ -122,7 +122,7 @@ def counted(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if there are more than `MAX_CLASSES` classes.
     """
     table = PatternCounter(MAX_CLASSES)
@@ -137,7 +137,7 @@ def counted(
 
     for code, mask, seen in pairs.map(visit, progress):
         if not table.add(code, mask, seen, len(code)):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 f"more than {MAX_CLASSES:,} distinct patterns and Bayes factors",
                 where="latent.resolution",

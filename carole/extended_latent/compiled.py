@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
-from tryst.carole.extended_latent.elimination import TABLE_LIMIT, conditionals, eliminated
-from tryst.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
-from tryst.carole.extended_latent.variables import Configurations, Values
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.fitted import FittedModel
+from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
+from gemel.carole.extended_latent.elimination import TABLE_LIMIT, conditionals, eliminated
+from gemel.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
+from gemel.carole.extended_latent.variables import Configurations, Values
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel
 
 MAX_PLANS = 1 << 12
 """Maximum number of prepared cases."""
@@ -37,7 +37,7 @@ class BayesFactors:
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
 
     Notes
@@ -151,14 +151,14 @@ SIDES = ("alice", "bob")
 
 
 def check_cases(values: Values) -> None:
-    """Raise `TrystError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
+    """Raise `GemelError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
     n_shapes = []
     for side, file in zip(SIDES, (values.configurations_a, values.configurations_b), strict=True):
         own = [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
         n_shapes.append(len(_shapes(file, own).known))
     n_sets = 1 << len(values.model_keys)
     if n_shapes[0] * n_shapes[1] * n_sets > MAX_PLANS:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MEMORY,
             f"more than {MAX_PLANS} combinations of missing variables and agreeing keys",
             where="latent",

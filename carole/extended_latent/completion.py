@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.risk.models.counts import SparseCounts, distinct_rows
-from tryst.risk.models.fitted import FittedModel
-from tryst.risk.models.incomplete import IncompleteCounts
+from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.incomplete import IncompleteCounts
 
 MINIMUM = 1e-18
 """Probability below which a cell counts as empty: what EM leaves there is rounding."""

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import members
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.fitted import FittedModel
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import members
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel
 
 TABLE_LIMIT = 2**24
 """Maximum number of cells of one table."""
@@ -47,7 +47,7 @@ def eliminated(factors: Sequence[Factor], unknown: Sequence[int], levels: Sequen
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if a table that this makes has more than `TABLE_LIMIT` cells.
     """
     left = list(factors)
@@ -56,7 +56,7 @@ def eliminated(factors: Sequence[Factor], unknown: Sequence[int], levels: Sequen
         cost = {v: _cells(left, v, levels) for v in waiting}
         v = min(sorted(waiting), key=lambda v: cost[v])
         if cost[v] > TABLE_LIMIT * levels[v]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 "the value model has too many dependent variables for a key or value that is not known to be summed "
                 "out",

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.classes import Classes
-from tryst.carole.extended_latent.kernels import expectation
-from tryst.carole.extended_latent.settings import ExtendedSettings
-from tryst.carole.extended_latent.variables import wrong
-from tryst.carole.fellegi_sunter.estimation_mask import expected_levels, unidentified_fields
-from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from tryst.carole.fellegi_sunter.model import Model
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import RuleFields
-from tryst.carole.fellegi_sunter.u import shares, within_levels
+from gemel.carole.extended_latent.classes import Classes
+from gemel.carole.extended_latent.kernels import expectation
+from gemel.carole.extended_latent.settings import ExtendedSettings
+from gemel.carole.extended_latent.variables import wrong
+from gemel.carole.fellegi_sunter.estimation_mask import expected_levels, unidentified_fields
+from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import RuleFields
+from gemel.carole.fellegi_sunter.u import shares, within_levels
 
 
 @dataclass(frozen=True)

@@ -14,23 +14,23 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.bayes_factor import ValueModel
-from tryst.carole.extended_latent.compiled import BayesFactors
-from tryst.carole.extended_latent.completion import completed_by, completions, saturated_counts
-from tryst.carole.extended_latent.key_frequencies import frequencies
-from tryst.carole.extended_latent.pairs import WeightedPairs
-from tryst.carole.extended_latent.precision import PrecisionChoice, choose_precision
-from tryst.carole.extended_latent.settings import ExtendedSettings
-from tryst.carole.extended_latent.variables import Values, check_codes, wrong
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.annealing import anneal
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.fitted import FittedModel
-from tryst.risk.models.graphs import Graph, empty_graph
-from tryst.risk.models.greedy_search import greedy
-from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
-from tryst.risk.models.result import SearchResult
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.carole.extended_latent.bayes_factor import ValueModel
+from gemel.carole.extended_latent.compiled import BayesFactors
+from gemel.carole.extended_latent.completion import completed_by, completions, saturated_counts
+from gemel.carole.extended_latent.key_frequencies import frequencies
+from gemel.carole.extended_latent.pairs import WeightedPairs
+from gemel.carole.extended_latent.precision import PrecisionChoice, choose_precision
+from gemel.carole.extended_latent.settings import ExtendedSettings
+from gemel.carole.extended_latent.variables import Values, check_codes, wrong
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.greedy_search import greedy
+from gemel.risk.models.incomplete import IncompleteCounts, fit_incomplete
+from gemel.risk.models.result import SearchResult
+from gemel.risk.models.scores import HyperDirichlet
 
 SATURATED_CELLS = 2**20
 """Completions of the records up to which complete counts come from the saturated model."""
@@ -108,7 +108,7 @@ def estimate(
 
     Raises
     ------
-    TrystError
+    GemelError
         Training codes out of range; no pair of positive weight and no training record.
     """
     if training is not None:
@@ -132,7 +132,7 @@ def estimate(
             if usable:
                 BayesFactors(model, values)
             break
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.MEMORY or not usable:
                 raise
     if settings.separate:

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.bayes_factor import columns_of, log_agreement
-from tryst.carole.extended_latent.fit import ExtendedFit
-from tryst.carole.fellegi_sunter.patterns import MISSING
+from gemel.carole.extended_latent.bayes_factor import columns_of, log_agreement
+from gemel.carole.extended_latent.fit import ExtendedFit
+from gemel.carole.fellegi_sunter.patterns import MISSING
 
 Kind = Literal["prior", "agreement", "rarity", "association"]
 

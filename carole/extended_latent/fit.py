@@ -9,24 +9,24 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.bayes_factor import ValueModel
-from tryst.carole.extended_latent.classes import Classes, KeptPairs, counted, kept, posterior_pairs, sampled_pairs
-from tryst.carole.extended_latent.compiled import BayesFactors, check_cases
-from tryst.carole.extended_latent.em import ExtendedEM, extended_em
-from tryst.carole.extended_latent.estimation import ValueFit, estimate
-from tryst.carole.extended_latent.key_frequencies import frequencies
-from tryst.carole.extended_latent.overfitting import Round, held_out, round_of
-from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
-from tryst.carole.extended_latent.refit import Refit, Refitted
-from tryst.carole.extended_latent.settings import ExtendedSettings
-from tryst.carole.extended_latent.variables import Values, wrong
-from tryst.carole.fellegi_sunter.model import probability
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.schemes import FittedScheme
-from tryst.carole.fellegi_sunter.settings import RuleFields
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.progress import Progress, StageProgress
-from tryst.risk.models.fitted import FittedModel
+from gemel.carole.extended_latent.bayes_factor import ValueModel
+from gemel.carole.extended_latent.classes import Classes, KeptPairs, counted, kept, posterior_pairs, sampled_pairs
+from gemel.carole.extended_latent.compiled import BayesFactors, check_cases
+from gemel.carole.extended_latent.em import ExtendedEM, extended_em
+from gemel.carole.extended_latent.estimation import ValueFit, estimate
+from gemel.carole.extended_latent.key_frequencies import frequencies
+from gemel.carole.extended_latent.overfitting import Round, held_out, round_of
+from gemel.carole.extended_latent.pairs import Pairs, WeightedPairs
+from gemel.carole.extended_latent.refit import Refit, Refitted
+from gemel.carole.extended_latent.settings import ExtendedSettings
+from gemel.carole.extended_latent.variables import Values, wrong
+from gemel.carole.fellegi_sunter.model import probability
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.carole.fellegi_sunter.settings import RuleFields
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.progress import Progress, StageProgress
+from gemel.risk.models.fitted import FittedModel
 
 MAX_TAKEN = 1 << 22
 """Approximate number of pairs to estimate from: with more expected matches, each pair stands for more."""
@@ -167,7 +167,7 @@ def fit_extended(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for inconsistent inputs; MEMORY where tables or classes do not fit.
 
     Notes

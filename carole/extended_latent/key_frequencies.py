@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.bayes_factor import AloneKey
-from tryst.carole.extended_latent.pairs import WeightedPairs
-from tryst.carole.extended_latent.variables import Values
+from gemel.carole.extended_latent.bayes_factor import AloneKey
+from gemel.carole.extended_latent.pairs import WeightedPairs
+from gemel.carole.extended_latent.variables import Values
 
 
 def frequencies(

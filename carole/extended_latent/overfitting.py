@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.estimation import ValueFit, estimate, match_records
-from tryst.carole.extended_latent.pairs import WeightedPairs
-from tryst.carole.extended_latent.settings import ExtendedSettings
-from tryst.carole.extended_latent.variables import Values
-from tryst.risk.models.divergence import jensen_shannon
-from tryst.risk.models.fitted import FittedModel
+from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_records
+from gemel.carole.extended_latent.pairs import WeightedPairs
+from gemel.carole.extended_latent.settings import ExtendedSettings
+from gemel.carole.extended_latent.variables import Values
+from gemel.risk.models.divergence import jensen_shannon
+from gemel.risk.models.fitted import FittedModel
 
 
 @dataclass(frozen=True)

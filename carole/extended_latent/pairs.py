@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.progress import StageProgress
+from gemel.common.progress import StageProgress
 
 Result = TypeVar("Result")
 

@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.bayes_factor import ValueModel
-from tryst.carole.extended_latent.compiled import BayesFactors
-from tryst.carole.extended_latent.pairs import WeightedPairs
-from tryst.carole.extended_latent.variables import Values
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.fitted import FittedModel
+from gemel.carole.extended_latent.bayes_factor import ValueModel
+from gemel.carole.extended_latent.compiled import BayesFactors
+from gemel.carole.extended_latent.pairs import WeightedPairs
+from gemel.carole.extended_latent.variables import Values
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.fitted import FittedModel
 
 PRECISIONS = (1.0, 4.0, 16.0, 64.0, 256.0)
 """Those tried."""
@@ -98,7 +98,7 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY where the tables of the smallest precision do not fit.
 
     Notes
@@ -137,7 +137,7 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
                 repeated = np.repeat(pairs.row_a[inside], STRANGERS)
                 others[i, inside] = factors.log(repeated, row_b[inside].ravel()).reshape(-1, STRANGERS)
                 i += 1
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.MEMORY or i == 0:
                 raise
             # Graphs grow with the precision: tables that do not fit at this one will not at a larger one.

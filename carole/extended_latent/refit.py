@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.classes import Classes, KeptPairs
-from tryst.carole.extended_latent.compiled import BayesFactors
-from tryst.carole.extended_latent.em import ExtendedEM
-from tryst.carole.extended_latent.pairs import WeightedPairs
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.carole.extended_latent.classes import Classes, KeptPairs
+from gemel.carole.extended_latent.compiled import BayesFactors
+from gemel.carole.extended_latent.em import ExtendedEM
+from gemel.carole.extended_latent.pairs import WeightedPairs
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.variables import wrong
+from gemel.carole.extended_latent.variables import wrong
 
 Search = Literal["greedy", "annealing"]
 P = Literal["held", "free"]

@@ -14,8 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.counts import distinct_rows
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.counts import distinct_rows
 
 Holder = Literal["alice", "bob", "both"]
 
@@ -90,7 +90,7 @@ class Values:
 
     Raises
     ------
-    TrystError
+    GemelError
         No variables, names that repeat, codes out of range, codes in a column that the other party holds, or more
         than `MAX_MODEL_KEYS` keys that do not stand alone.
     """
@@ -221,6 +221,6 @@ def check_codes(
             )
 
 
-def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> TrystError:
+def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> GemelError:
     """The error for inputs that do not make a value model."""
-    return TrystError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
+    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)

@@ -8,18 +8,18 @@ match weights into link probabilities under an assignment (`one_to_one`, `many_t
 dependent fields and classes of kin. `standard_errors` has those of m, u and p.
 """
 
-from tryst.carole.fellegi_sunter.assignment import optimal_assignment
-from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
-from tryst.carole.fellegi_sunter.model import Model, match_probabilities, match_weights
-from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
-from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from tryst.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
-from tryst.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme, scheme_named
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
-from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, pairwise_errors
+from gemel.carole.fellegi_sunter.assignment import optimal_assignment
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
+from gemel.carole.fellegi_sunter.model import Model, match_probabilities, match_weights
+from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
+from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
+from gemel.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme, scheme_named
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
+from gemel.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, pairwise_errors
 
 __all__ = [
     "MISSING",

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.candidate_marginals import uncontested
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.candidate_marginals import uncontested
+from gemel.common.errors import ErrorCode, GemelError
 
 UNASSIGNED = -1
 
@@ -38,7 +38,7 @@ def optimal_assignment(
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` if the arrays differ in length, or a weight is not a finite number.
 
     Notes
@@ -204,8 +204,8 @@ def _pop(heap: list[tuple[float, np.int64]]) -> tuple[float, np.int64]:
     return top
 
 
-def _wrong(expected: str, got: str) -> TrystError:
-    return TrystError(
+def _wrong(expected: str, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.PARAMETER,
         f"expected {expected}",
         where="assignment",

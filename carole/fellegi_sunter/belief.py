@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import default_m
-from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from tryst.carole.fellegi_sunter.model import Model
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation
-from tryst.carole.fellegi_sunter.u import shares, within_levels
+from gemel.carole.fellegi_sunter.estimation_mask import default_m
+from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation
+from gemel.carole.fellegi_sunter.u import shares, within_levels
 
 
 def believed_model(

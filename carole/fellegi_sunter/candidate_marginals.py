@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
-from tryst.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
-from tryst.carole.fellegi_sunter.propagation import MAX_SWEEPS, Propagation, likelihood_ratios, prior_odds
-from tryst.carole.fellegi_sunter.ranges import equal_ranges, in_ranges
+from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
+from gemel.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
+from gemel.carole.fellegi_sunter.propagation import MAX_SWEEPS, Propagation, likelihood_ratios, prior_odds
+from gemel.carole.fellegi_sunter.ranges import equal_ranges, in_ranges
 
 
 class CandidateMarginals:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph
-from tryst.carole.fellegi_sunter.linkage_sampler import average_links, choices
-from tryst.carole.fellegi_sunter.messages import Messages
-from tryst.carole.fellegi_sunter.subset_enumeration import MAX_SUBSET_SIDE, enumerate_links
+from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph
+from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
+from gemel.carole.fellegi_sunter.messages import Messages
+from gemel.carole.fellegi_sunter.subset_enumeration import MAX_SUBSET_SIDE, enumerate_links
 
 THRESHOLDS = (0.0, 1e-4, 1e-3, 1e-2)
 """Probability by propagation above which a pair connects a group, each tried where the one before leaves it large."""

@@ -20,22 +20,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import (
+from gemel.carole.fellegi_sunter.estimation_mask import (
     check_rules,
     default_m,
     identified_bits,
     starting_m,
     unidentified_fields,
 )
-from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
-from tryst.carole.fellegi_sunter.kernels import expectation
-from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from tryst.carole.fellegi_sunter.model import History, Model
-from tryst.carole.fellegi_sunter.model_warnings import warnings_of
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
+from gemel.carole.fellegi_sunter.kernels import expectation
+from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model import History, Model
+from gemel.carole.fellegi_sunter.model_warnings import warnings_of
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
+from gemel.common.errors import ErrorCode, GemelError
 
 PLAIN_STEPS = 10
 """EM steps before the first extrapolation: most linkages have converged by then."""
@@ -116,7 +116,7 @@ def fit(
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` if the inputs are inconsistent, if u is free though pairs were blocked, or if blocked pairs
         come without `level_counts`; ``NOT_IDENTIFIED`` if too few fields distinguish pairs.
 
@@ -326,7 +326,7 @@ def _check(
     if rules and level_counts is None:
         raise _wrong("level_counts", "levels over all pairs, as pairs were blocked", "none")
     if rules and settings.u == "free":
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "u cannot be estimated freely from blocked pairs: inside a block all pairs agree on the blocking key",
             where="model.u",
@@ -340,5 +340,5 @@ def _check(
     return width
 
 
-def _wrong(where: str, expected: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy="count the pairs again")
+def _wrong(where: str, expected: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy="count the pairs again")

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from gemel.common.errors import ErrorCode, GemelError
 
 LOWEST_SHARE_OF_EXCEPTIONS = 0.98
 """Starting value of m of a comparison whose higher levels are exceptions, and its default where unidentified."""
@@ -23,7 +23,7 @@ LOWEST_SHARE_OF_EXCEPTIONS = 0.98
 def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
     """Raise unless there are at most 32 rules, each of known fields."""
     if len(rules) > 32:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "at most 32 blocking rules can be distinguished",
             where="blocking",
@@ -32,7 +32,7 @@ def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
         )
     for rule in rules:
         if any(not 0 <= q < n_fields for q in rule.fields):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"positions of fields must be 0 to {n_fields - 1}",
                 where=f"blocking.{rule.name}",

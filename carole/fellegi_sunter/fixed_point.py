@@ -20,9 +20,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.messages import Beliefs, Settled
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.progress import StageProgress
+from gemel.carole.fellegi_sunter.messages import Beliefs, Settled
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.progress import StageProgress
 
 MAX_PRIORS = 200
 """Numbers of links tried on the way to a fixed point."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.settings import FieldLevels, U
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.settings import FieldLevels, U
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def informative_fields(counts: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -55,9 +55,9 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: NDArray[np.float64
     return None
 
 
-def not_identified(reason: str) -> TrystError:
+def not_identified(reason: str) -> GemelError:
     """The error that refuses a model, with its remedy."""
-    return TrystError(
+    return GemelError(
         ErrorCode.NOT_IDENTIFIED,
         reason,
         where="model",

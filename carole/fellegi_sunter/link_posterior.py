@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.antecedents import SURE, same_person
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_rule import Assignment
-from tryst.carole.fellegi_sunter.many_to_one import partner_probabilities
-from tryst.carole.fellegi_sunter.one_to_one import Competition, check_pairs
-from tryst.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners, beta_parameters
-from tryst.common.progress import StageProgress
+from gemel.carole.fellegi_sunter.antecedents import SURE, same_person
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_rule import Assignment
+from gemel.carole.fellegi_sunter.many_to_one import partner_probabilities
+from gemel.carole.fellegi_sunter.one_to_one import Competition, check_pairs
+from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners, beta_parameters
+from gemel.common.progress import StageProgress
 
 ACCIDENTS = 0.05
 """Share of matches that share a record with another, by errors: more are no matches of single records."""

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.assignment import optimal_assignment
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.assignment import optimal_assignment
+from gemel.common.errors import ErrorCode, GemelError
 
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]
 
@@ -129,5 +129,5 @@ def _first_come(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[
     return chosen
 
 
-def _wrong(where: str, expected: str, got: str, remedy: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy=remedy)
+def _wrong(where: str, expected: str, got: str, remedy: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy=remedy)

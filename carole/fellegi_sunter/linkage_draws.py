@@ -19,13 +19,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.convergence import effective_draws, split_r_hat
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
-from tryst.carole.fellegi_sunter.linkage_sampler import choices, sweep
-from tryst.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.progress import StageProgress
+from gemel.carole.fellegi_sunter.convergence import effective_draws, split_r_hat
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
+from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
+from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.progress import StageProgress
 
 BURN_IN = 200
 """Steps of each chain before the first that counts."""

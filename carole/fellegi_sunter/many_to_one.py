@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
-from tryst.carole.fellegi_sunter.messages import Beliefs, Settled
-from tryst.carole.fellegi_sunter.one_to_one import TOLERANCE, check_pairs
-from tryst.carole.fellegi_sunter.prior import BetaPartners
-from tryst.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
-from tryst.common.progress import StageProgress
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
+from gemel.carole.fellegi_sunter.messages import Beliefs, Settled
+from gemel.carole.fellegi_sunter.one_to_one import TOLERANCE, check_pairs
+from gemel.carole.fellegi_sunter.prior import BetaPartners
+from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
+from gemel.common.progress import StageProgress
 
 
 class Stars:
@@ -84,7 +84,7 @@ def partner_probabilities(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `link_probabilities`.
     """
     check_pairs(record, partner, weight)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.kernels import summed
-from tryst.carole.fellegi_sunter.settings import FieldLevels
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.carole.fellegi_sunter.kernels import summed
+from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.common.documents.result_warning import ResultWarning
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence import EstimationMask
-from tryst.carole.fellegi_sunter.dependence.distribution import estimated
-from tryst.carole.fellegi_sunter.estimation_mask import default_m, expected_levels, unidentified_fields, worth
-from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.schemes import FittedScheme
-from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
-from tryst.carole.fellegi_sunter.u import corrected, within_levels
+from gemel.carole.fellegi_sunter.dependence import EstimationMask
+from gemel.carole.fellegi_sunter.dependence.distribution import estimated
+from gemel.carole.fellegi_sunter.estimation_mask import default_m, expected_levels, unidentified_fields, worth
+from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.carole.fellegi_sunter.u import corrected, within_levels
 
 
 @dataclass(frozen=True)

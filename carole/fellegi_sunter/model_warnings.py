@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import default_m, unidentified_fields
-from tryst.carole.fellegi_sunter.identifiability import why_not_identified
-from tryst.carole.fellegi_sunter.model import Model
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from gemel.carole.fellegi_sunter.estimation_mask import default_m, unidentified_fields
+from gemel.carole.fellegi_sunter.identifiability import why_not_identified
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 
 FEW_MATCHES = 10.0
 """Expected matches below which a field's m is reported as poorly estimated."""

@@ -15,13 +15,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.candidate_marginals import CandidateMarginals
-from tryst.carole.fellegi_sunter.cores import without_cycles
-from tryst.carole.fellegi_sunter.fixed_point import MANY_PAIRS, LinkProbabilities, at_implied_number
-from tryst.carole.fellegi_sunter.prior import BetaBipartite
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.fellegi_sunter.candidate_marginals import CandidateMarginals
+from gemel.carole.fellegi_sunter.cores import without_cycles
+from gemel.carole.fellegi_sunter.fixed_point import MANY_PAIRS, LinkProbabilities, at_implied_number
+from gemel.carole.fellegi_sunter.prior import BetaBipartite
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 TOLERANCE = 3e-3
 """Change of the expected number of links, relative to its square root, at which it has converged."""
@@ -135,7 +135,7 @@ def link_probabilities(
 
     Raises
     ------
-    TrystError
+    GemelError
         ``PARAMETER`` if the arrays differ in length or a weight is not a finite number.
 
     Notes
@@ -154,15 +154,15 @@ def link_probabilities(
 
 
 def check_pairs(a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[np.float64]) -> None:
-    """Raise `TrystError` (PARAMETER) unless the arrays have one length and the weights are finite numbers."""
+    """Raise `GemelError` (PARAMETER) unless the arrays have one length and the weights are finite numbers."""
     if not len(a) == len(b) == len(weight):
         raise _wrong("arrays of one length", f"{len(a)}, {len(b)} and {len(weight)}")
     if not np.isfinite(weight).all():
         raise _wrong("finite match weights", "others")
 
 
-def _wrong(expected: str, got: str) -> TrystError:
-    return TrystError(
+def _wrong(expected: str, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.PARAMETER,
         f"expected {expected}",
         where="links",

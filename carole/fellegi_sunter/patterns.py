@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 MISSING = -1
 """The level of a field that is missing on either side of a pair."""
@@ -33,7 +33,7 @@ class PatternCounts:
 
     Raises
     ------
-    TrystError
+    GemelError
         If the shapes disagree, a level is below ``MISSING`` or a count is negative.
     """
 
@@ -71,5 +71,5 @@ class PatternCounts:
         return int(self.count.sum())
 
 
-def _wrong(what: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, what, where="pattern counts", got=got, remedy="count the pairs again")
+def _wrong(what: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, what, where="pattern counts", got=got, remedy="count the pairs again")

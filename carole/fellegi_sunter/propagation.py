@@ -32,9 +32,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
-from tryst.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
-from tryst.carole.fellegi_sunter.propagation_kernels import (
+from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
+from gemel.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
+from gemel.carole.fellegi_sunter.propagation_kernels import (
     balance,
     exchange,
     rest,
@@ -42,7 +42,7 @@ from tryst.carole.fellegi_sunter.propagation_kernels import (
     sum_weak,
     weak_probabilities,
 )
-from tryst.carole.fellegi_sunter.ranges import equal_ranges, in_ranges, ranges
+from gemel.carole.fellegi_sunter.ranges import equal_ranges, in_ranges, ranges
 
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are limited to e to this power, above any evidence, so that their products stay in range."""

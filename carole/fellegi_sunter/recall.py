@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from tryst.carole.fellegi_sunter.model import Model
-from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
-from tryst.carole.fellegi_sunter.settings import RuleFields
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES
+from gemel.carole.fellegi_sunter.settings import RuleFields
 
 MAX_RULES = 12
 """Rules up to which the union is computed by the model: inclusion and exclusion has 2**rules terms."""

@@ -17,7 +17,7 @@ rules out a match that all other fields support.
 The weighted schemes give scores that rank pairs. They are not a ratio of two distributions, so probabilities derived
 from them are not calibrated; a run reports this.
 
-The options that a scheme can be combined with are its facts, in `tryst.common.specification.model.schemes`. A new
+The options that a scheme can be combined with are its facts, in `gemel.common.specification.model.schemes`. A new
 scheme is an entry there and one here, of an existing class or a new one.
 """
 
@@ -30,18 +30,18 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit
-from tryst.carole.fellegi_sunter.dependence.joint import JointModel
-from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.kernels import summed
-from tryst.carole.fellegi_sunter.model import Model, log2_ratios, probability
-from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
-from tryst.carole.fellegi_sunter.standard_errors import StandardErrors
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model import schemes as known
-from tryst.common.specification.model.schemes import SchemeFacts
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Misfit
+from gemel.carole.fellegi_sunter.dependence.joint import JointModel
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kernels import summed
+from gemel.carole.fellegi_sunter.model import Model, log2_ratios, probability
+from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
+from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model import schemes as known
+from gemel.common.specification.model.schemes import SchemeFacts
 
 Levels = NDArray[np.float64]
 Shade = Callable[[float, float, NDArray[np.float64]], NDArray[np.float64]]
@@ -197,7 +197,7 @@ class FittedScheme:
 def scheme_named(name: str) -> Scheme:
     """The scheme of a name; PARAMETER if there is none."""
     if name not in SCHEMES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"expected one of {', '.join(SCHEMES)}",
             where="model.scheme",
@@ -248,7 +248,7 @@ def fit_scheme(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `fit`; ``PARAMETER`` for an unknown scheme.
 
     Notes

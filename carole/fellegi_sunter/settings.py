@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 U = Literal["all_pairs", "corrected", "free"]
 
@@ -57,7 +57,7 @@ class FieldLevels:
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the number of levels must be 1 to 127",
                 where=f"field {self.name}",
@@ -137,7 +137,7 @@ class Estimation:
             raise _wrong("prior", "0 or more", str(self.prior))
 
 
-def _wrong(name: str, expected: str, got: str) -> TrystError:
-    return TrystError(
+def _wrong(name: str, expected: str, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.PARAMETER, f"expected {expected}", where=f"model.{name}", got=got, remedy="change the model's setting"
     )

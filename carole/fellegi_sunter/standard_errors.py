@@ -31,12 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from tryst.carole.fellegi_sunter.estimation_mask import expected_levels, identified_bits, unidentified_fields, worth
-from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from tryst.carole.fellegi_sunter.model import Model
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
-from tryst.carole.fellegi_sunter.u import shares, within_levels
+from gemel.carole.fellegi_sunter.estimation_mask import expected_levels, identified_bits, unidentified_fields, worth
+from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.carole.fellegi_sunter.u import shares, within_levels
 
 Floats = NDArray[np.float64]
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
-from tryst.carole.extended_latent.settings import P
-from tryst.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder
-from tryst.carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
-from tryst.carole.fellegi_sunter.dependence import fit_joint
-from tryst.carole.fellegi_sunter.model import probability as logistic
-from tryst.carole.fellegi_sunter.settings import U
-from tryst.carole.intruder.files import AttackedFiles
-from tryst.carole.intruder.pairs import BOUNDS, AllPairs
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.schemes import DEFAULT_SCHEME
+from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
+from gemel.carole.extended_latent.settings import P
+from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder
+from gemel.carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
+from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.fellegi_sunter.model import probability as logistic
+from gemel.carole.fellegi_sunter.settings import U
+from gemel.carole.intruder.files import AttackedFiles
+from gemel.carole.intruder.pairs import BOUNDS, AllPairs
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 FLOOR = 1e-3
 """Match probability below which a pair is discarded."""
@@ -190,7 +190,7 @@ def _values(files: AttackedFiles) -> Values:
             holder: Holder = "alice" if (files.known[:, q] >= 0).any() else "bob"
             variables.append(Variable(name, holder, levels))
     if not any(not v.stands_alone for v in variables):
-        raise TrystError(ErrorCode.PARAMETER, "no variable can enter the value model", where="files")
+        raise GemelError(ErrorCode.PARAMETER, "no variable can enter the value model", where="files")
     return Values(tuple(variables), files.known, files.released)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tryst.carole.evaluation import calibration, expected_precision_recall
-from tryst.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
-from tryst.carole.intruder.dummies import Kind, with_dummies
-from tryst.carole.intruder.files import AttackedFiles
-from tryst.common.documents.result_warning import by_severity
-from tryst.risk.identification.matching.claims import Claims, claim_best_of_each, claim_most_probable
+from gemel.carole.evaluation import calibration, expected_precision_recall
+from gemel.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
+from gemel.carole.intruder.dummies import Kind, with_dummies
+from gemel.carole.intruder.files import AttackedFiles
+from gemel.common.documents.result_warning import by_severity
+from gemel.risk.identification.matching.claims import Claims, claim_best_of_each, claim_most_probable
 
 Intruder = Callable[[AttackedFiles], Suspicions]
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 NO_PERSON = -1
 
@@ -51,11 +51,11 @@ class AttackedFiles:
             if codes.ndim != 2 or codes.shape[1] != len(self.names) or len(self.levels) != len(self.names):
                 raise _wrong("expected one column and one number of levels for each variable", what, str(codes.shape))
             if not len(codes):
-                raise TrystError(ErrorCode.EMPTY_SOURCE, "expected at least one record", where=what)
+                raise GemelError(ErrorCode.EMPTY_SOURCE, "expected at least one record", where=what)
             if codes.min() < -1 or (codes >= np.array(self.levels)).any():
                 raise _wrong("expected codes from -1 (missing) to one less than the number of levels", what, "others")
         if not self.keys:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the files have no variable in common",
                 where="keys",
@@ -99,7 +99,7 @@ class AttackedFiles:
         chosen = shared if keys is None else list(keys)
         for name in chosen:
             if name not in shared:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.FIELD_MISSING,
                     f"key variable {name} must be in both files",
                     where="keys",
@@ -109,7 +109,7 @@ class AttackedFiles:
         names += [n for n in released if n not in chosen and n not in shared]
         learnt = {} if training is None else {name: training[name] for name in names if name in training}
         if training is not None and not learnt:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.FIELD_MISSING,
                 "the training records have no variable of the files",
                 where="training",
@@ -134,7 +134,7 @@ class AttackedFiles:
             kept.append(name)
             levels.append(len(labels))
         if not kept:
-            raise TrystError(ErrorCode.PARAMETER, "no variable has two values", where="files")
+            raise GemelError(ErrorCode.PARAMETER, "no variable has two values", where="files")
         truth = None if ids is None else _records_of(ids)
         stacked = [np.stack(side, axis=1).astype(np.int32) for side in sides]
         positions = tuple(kept.index(n) for n in chosen if n in kept)
@@ -165,7 +165,7 @@ def _coded_alike(name: str, files: pl.Series, training: pl.Series) -> None:
     """
     values = training.drop_nulls().unique()
     if len(values) and not values.is_in(files.drop_nulls().unique().to_list()).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"no value of {name} in the training records is in either file",
             where="training",
@@ -178,7 +178,7 @@ def _records_of(ids: tuple[Any, Any]) -> NDArray[np.int64]:
     """For each person the row of the release with the same id."""
     people, records = ([str(x) for x in side] for side in ids)
     if len(set(records)) != len(records):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a person has several records in the release",
             where="ids",
@@ -189,5 +189,5 @@ def _records_of(ids: tuple[Any, Any]) -> NDArray[np.int64]:
     return np.array([place.get(person, NO_PERSON) for person in people], dtype=np.int64)
 
 
-def _wrong(expected: str, where: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got)
+def _wrong(expected: str, where: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.pairs import Result, Visit
-from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from tryst.carole.intruder.files import AttackedFiles
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
-from tryst.risk.models.counts import distinct_rows
+from gemel.carole.extended_latent.pairs import Result, Visit
+from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.intruder.files import AttackedFiles
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
+from gemel.risk.models.counts import distinct_rows
 
 MAX_PAIRS = 400_000_000
 _PART = 1 << 20
@@ -34,7 +34,7 @@ class AllPairs:
 
     Raises
     ------
-    TrystError
+    GemelError
         More than `MAX_PAIRS` pairs, or more than 18 keys.
 
     Notes
@@ -47,7 +47,7 @@ class AllPairs:
         self._n_b = len(files.released)
         self.n_pairs = len(files.known) * self._n_b
         if self.n_pairs > MAX_PAIRS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 f"more than {MAX_PAIRS:,} pairs",
                 where="files",
@@ -55,7 +55,7 @@ class AllPairs:
                 remedy="attack a sample of the known people: the risk per person does not depend on their number",
             )
         if len(keys) > _MAX_KEYS:
-            raise TrystError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys", where="keys", got=str(len(keys)))
+            raise GemelError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys", where="keys", got=str(len(keys)))
         levels = [files.levels[q] + 1 for q in keys]
         a, b = files.known[:, keys], files.released[:, keys]
         first_a, self._of_a = distinct_rows(a + 1, levels)

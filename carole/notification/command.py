@@ -8,9 +8,9 @@ import subprocess
 import threading
 from contextlib import suppress
 
-from tryst.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, cut_off
-from tryst.carole.notification.message import Message
-from tryst.carole.notification.section import CommandWay
+from gemel.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, cut_off
+from gemel.carole.notification.message import Message
+from gemel.carole.notification.section import CommandWay
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 """All that the program has: Carole's own environment may hold credentials."""

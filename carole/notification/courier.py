@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 
-from tryst.carole.notification import command, mail, webhook
-from tryst.carole.notification.cutting_off import DeliveryError
-from tryst.carole.notification.message import Message
-from tryst.carole.notification.section import CommandWay, MailWay, WayConfiguration
-from tryst.carole.store.outbox import Notice, Outbox
-from tryst.common.errors import TrystError
-from tryst.common.logging_setup import log, place_of
+from gemel.carole.notification import command, mail, webhook
+from gemel.carole.notification.cutting_off import DeliveryError
+from gemel.carole.notification.message import Message
+from gemel.carole.notification.section import CommandWay, MailWay, WayConfiguration
+from gemel.carole.store.outbox import Notice, Outbox
+from gemel.common.errors import GemelError
+from gemel.common.logging_setup import log, place_of
 
 LOOK_SECONDS = 2.0
 """How often the outbox is looked at."""
@@ -36,7 +36,7 @@ def send(way: WayConfiguration, message: Message, stopping: threading.Event) -> 
     ------
     DeliveryError
         If it was not taken, or not in time.
-    TrystError
+    GemelError
         CONFIGURATION for a file of the way's that cannot be used.
     """
     if isinstance(way, CommandWay):
@@ -82,7 +82,7 @@ class Courier:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE, BUSY.
         """
         while not self._stopping.is_set():
@@ -100,7 +100,7 @@ class Courier:
             send(self._way, Message.of(notice.text), self._stopping)
         except DeliveryError as error:
             return str(error)
-        except TrystError as error:
+        except GemelError as error:
             return f"{error.code.name}: {error.what}"
         except Exception as error:  # noqa: BLE001 - one message must not keep the others
             return f"{type(error).__name__} at {place_of(error)}"

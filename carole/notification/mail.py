@@ -10,16 +10,16 @@ from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formatdate
 
-from tryst.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, Line, cut_off
-from tryst.carole.notification.message import Message, iso
-from tryst.carole.notification.section import MailWay
+from gemel.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, Line, cut_off
+from gemel.carole.notification.message import Message, iso
+from gemel.carole.notification.section import MailWay
 
 
 def written(way: MailWay, message: Message) -> EmailMessage:
     """The e-mail. Its Message-ID is made of the message's id: sent again, it is the same one."""
     mail = EmailMessage()
     about = message.project or ", ".join(message.waiting_for)
-    mail["Subject"] = f"[tryst] {message.event}{f': {about}' if about else ''}"
+    mail["Subject"] = f"[gemel] {message.event}{f': {about}' if about else ''}"
     mail["From"] = way.sender
     mail["To"] = ", ".join(way.to)
     mail["Date"] = formatdate(message.at / 1000)
@@ -39,7 +39,7 @@ def send(way: MailWay, message: Message, stopping: threading.Event, seconds: flo
     ------
     DeliveryError
         If the server does not accept it in time, or offers no TLS where it has to.
-    TrystError
+    GemelError
         CONFIGURATION for a password or authorities that cannot be read.
     """
     password, context = way.password(), way.context()

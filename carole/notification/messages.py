@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from tryst.carole.notification.message import Event, Message
-from tryst.carole.projects import Project, State
-from tryst.carole.projects.transitions import Action
-from tryst.common.audit import AuditEntry
-from tryst.common.parties import Role
-from tryst.common.pki.ending import EndingCertificate
+from gemel.carole.notification.message import Event, Message
+from gemel.carole.projects import Project, State
+from gemel.carole.projects.transitions import Action
+from gemel.common.audit import AuditEntry
+from gemel.common.parties import Role
+from gemel.common.pki.ending import EndingCertificate
 
 _ENDINGS = {
     Action.HOLD: (Event.HELD, State.HELD),

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tryst.carole.notification.courier import Courier
-from tryst.carole.notification.message import Event, Message
-from tryst.carole.notification.messages import certificate_messages, messages
-from tryst.carole.notification.section import WayConfiguration
-from tryst.carole.store import Store
-from tryst.carole.store.clock_guard import DAY_MS
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.outbox import Notice
-from tryst.carole.store.store import milliseconds
-from tryst.common.logging_setup import log
-from tryst.common.parties import Role
-from tryst.common.periodic import Periodic
-from tryst.common.pki.ending import EndingCertificate
-from tryst.common.pki.members import Members
+from gemel.carole.notification.courier import Courier
+from gemel.carole.notification.message import Event, Message
+from gemel.carole.notification.messages import certificate_messages, messages
+from gemel.carole.notification.section import WayConfiguration
+from gemel.carole.store import Store
+from gemel.carole.store.clock_guard import DAY_MS
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.outbox import Notice
+from gemel.carole.store.store import milliseconds
+from gemel.common.logging_setup import log
+from gemel.common.parties import Role
+from gemel.common.periodic import Periodic
+from gemel.common.pki.ending import EndingCertificate
+from gemel.common.pki.members import Members
 
 LOOK_SECONDS = 2.0
 """How often the log is looked at."""
@@ -68,7 +68,7 @@ class Notifier:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE, BUSY.
         """
         if not self._ways:
@@ -96,7 +96,7 @@ class Notifier:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE, BUSY.
         """
         while entries := self._store.outbox.entries(self._position, _BATCH):

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Discriminator, Field, model_validator
 
-from tryst.common.configuration import Configuration, ConfiguredPath
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.private_files import read_private
+from gemel.common.configuration import Configuration, ConfiguredPath
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.private_files import read_private
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MIN_SECRET_BYTES = 16
@@ -77,13 +77,13 @@ class TlsWay(Way):
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the authorities cannot be read.
         """
         try:
             return ssl.create_default_context(cafile=None if self.authorities is None else str(self.authorities))
         except ssl.SSLError:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "expected certificates of authorities in PEM",
                 where=str(self.authorities),
@@ -118,12 +118,12 @@ class WebhookWay(TlsWay):
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION.
         """
         found = read_private(self.secret_file, "the secret of a webhook").strip()
         if len(found) < MIN_SECRET_BYTES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"the secret of a webhook must have at least {MIN_SECRET_BYTES} characters",
                 where=str(self.secret_file),
@@ -180,7 +180,7 @@ class MailWay(TlsWay):
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION.
         """
         if self.password_file is None:
@@ -188,7 +188,7 @@ class MailWay(TlsWay):
         try:
             return read_private(self.password_file, "the password of a mail server").decode("ascii").strip("\r\n")
         except UnicodeDecodeError:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION, "expected a password of ASCII characters", where=str(self.password_file)
             ) from None
 
@@ -213,7 +213,7 @@ class CommandWay(Way):
     def check(self) -> None:
         """Refuse a program that cannot be started."""
         if not os.access(self.program[0], os.X_OK) or not Path(self.program[0]).is_file():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "the program of a notification cannot be started",
                 where=self.program[0],

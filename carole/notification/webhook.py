@@ -9,11 +9,11 @@ import threading
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
-from tryst.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, Line, cut_off
-from tryst.carole.notification.message import Message
-from tryst.carole.notification.section import WebhookWay
+from gemel.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, Line, cut_off
+from gemel.carole.notification.message import Message
+from gemel.carole.notification.section import WebhookWay
 
-SIGNATURE = "Tryst-Signature"
+SIGNATURE = "Gemel-Signature"
 """Header with ``sha256=`` and the HMAC-SHA256 of the payload under the secret, in hexadecimal digits."""
 
 
@@ -29,15 +29,15 @@ def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: 
     ------
     DeliveryError
         If it is not accepted in time.
-    TrystError
+    GemelError
         CONFIGURATION for a secret or authorities that cannot be read.
     """
     payload = message.dump().encode()
     headers = {
         "Content-Type": "application/json",
-        "User-Agent": "tryst",
-        "Tryst-Event": str(message.event),
-        "Tryst-Id": message.id,
+        "User-Agent": "gemel",
+        "Gemel-Event": str(message.event),
+        "Gemel-Id": message.id,
         SIGNATURE: signature(way.secret(), payload),
     }
     found = urlsplit(way.url)

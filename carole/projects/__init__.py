@@ -4,7 +4,7 @@
 `tasks` derives a custodian's next task. The store applies what these return, in one transaction.
 """
 
-from tryst.carole.projects.project import (
+from gemel.carole.projects.project import (
     Approval,
     Decline,
     KeyReport,
@@ -17,7 +17,7 @@ from tryst.carole.projects.project import (
     Run,
     Upload,
 )
-from tryst.carole.projects.state import Grant, JoinedBy, MessageKind, Policy, RunState, State
+from gemel.carole.projects.state import Grant, JoinedBy, MessageKind, Policy, RunState, State
 
 __all__ = [
     "Approval",

@@ -1,13 +1,13 @@
-"""The table of transitions as a state diagram in Mermaid's notation; ``python -m tryst.carole.projects.diagram``."""
+"""The table of transitions as a state diagram in Mermaid's notation; ``python -m gemel.carole.projects.diagram``."""
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
 
-from tryst.carole.projects.state import State
-from tryst.carole.projects.transitions import TRANSITIONS, Action, Actor
-from tryst.common.parties import CUSTODIANS
+from gemel.carole.projects.state import State
+from gemel.carole.projects.transitions import TRANSITIONS, Action, Actor
+from gemel.common.parties import CUSTODIANS
 
 
 def state_diagram() -> str:

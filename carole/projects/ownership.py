@@ -5,10 +5,10 @@ The owner is the coordinator that created the project, or that has taken it over
 
 from __future__ import annotations
 
-from tryst.carole.projects.project import Project
-from tryst.carole.projects.transitions import OWNER, Action, Actor
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
+from gemel.carole.projects.project import Project
+from gemel.carole.projects.transitions import OWNER, Action, Actor
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
 
 
 def acting(project: Project, role: Actor, member: str, action: Action) -> Actor:
@@ -16,7 +16,7 @@ def acting(project: Project, role: Actor, member: str, action: Action) -> Actor:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED for another coordinator.
     """
     if role != Role.COORDINATOR:
@@ -30,25 +30,25 @@ def require_owner(project: Project, member: str, doing: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED, with the owner's name.
     """
     if project.owner == member:
         return
     if not project.owner:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             "the project has no owner: it is not known which coordinator created it",
             where=f"{doing} of {project.name}",
-            remedy=f"take it over: `tryst project take-over {project.name}`; then it is yours",
+            remedy=f"take it over: `gemel project take-over {project.name}`; then it is yours",
         )
-    raise TrystError(
+    raise GemelError(
         ErrorCode.NOT_ADMITTED,
         f"the project belongs to the coordinator {project.owner}",
         where=f"{doing} of {project.name}",
         got=f"coordinator {member}",
-        remedy=f"let {project.owner} do it, or hand the project over to you (`tryst project hand-over`); where "
-        f"{project.owner} is no longer a member, a steward does (`tryst steward hand-over`)",
+        remedy=f"let {project.owner} do it, or hand the project over to you (`gemel project hand-over`); where "
+        f"{project.owner} is no longer a member, a steward does (`gemel steward hand-over`)",
     )
 
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from tryst.carole.projects.state import Grant, MessageKind, Policy, RunState, State
-from tryst.common.audit.hand_over import HandOver
-from tryst.common.parties import Role, Side
-from tryst.common.specification.model.granted_variables import Transfer
+from gemel.carole.projects.state import Grant, MessageKind, Policy, RunState, State
+from gemel.common.audit.hand_over import HandOver
+from gemel.common.parties import Role, Side
+from gemel.common.specification.model.granted_variables import Transfer
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ runs that it knows to have been released, so that none of them is released twice
 
 from __future__ import annotations
 
-from tryst.carole.projects.project import Project, RestoreDecision
-from tryst.carole.projects.state import Policy, RunState, State
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
+from gemel.carole.projects.project import Project, RestoreDecision
+from gemel.carole.projects.state import Policy, RunState, State
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
 
 
 def name_of(role: Role) -> str:
@@ -62,11 +62,11 @@ def refuse_standstill(project: Project) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE.
     """
     if why := standstill(project):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             why,
             where=project.name,

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from tryst.carole.projects.operations import key_mismatch
-from tryst.carole.projects.project import Project
-from tryst.carole.projects.restoration import no_further_run, standstill
-from tryst.carole.projects.state import Grant, MessageKind, RunState, State
-from tryst.common.message_words import listed
-from tryst.common.parties import Side
+from gemel.carole.projects.operations import key_mismatch
+from gemel.carole.projects.project import Project
+from gemel.carole.projects.restoration import no_further_run, standstill
+from gemel.carole.projects.state import Grant, MessageKind, RunState, State
+from gemel.common.message_words import listed
+from gemel.common.parties import Side
 
 
 class TaskKind(IntEnum):

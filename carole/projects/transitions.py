@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tryst.carole.projects.project import Project
-from tryst.carole.projects.restoration import no_further_run, standstill
-from tryst.carole.projects.state import State
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import CUSTODIANS, Role, Side
+from gemel.carole.projects.project import Project
+from gemel.carole.projects.restoration import no_further_run, standstill
+from gemel.carole.projects.state import State
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import CUSTODIANS, Role, Side
 
 SYSTEM = "system"
 """Carole herself, as the actor of what no party requests: a run's end, a release, an expiry."""
@@ -72,7 +72,7 @@ class Action(StrEnum):
     ACCEPT_RESTORE = "accept-restore"
     REFUSE_RESTORE = "refuse-restore"
     UPGRADE = "upgrade"
-    """The database was brought to the schema of another version of Tryst."""
+    """The database was brought to the schema of another version of Gemel."""
     CONFIRM_CLOCK = "confirm-clock"
     """Carole's operator has confirmed her machine's clock, which had moved far."""
 
@@ -355,13 +355,13 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED if this actor never may; WRONG_STATE if no actor may now, or the store was restored from a backup
         and not all parties have accepted it, or a run was released that it does not have.
     """
     rows = [row for row in TRANSITIONS if row.action is action]
     if not any(actor in row.who for row in rows):
-        raise TrystError(ErrorCode.NOT_ADMITTED, f"a {actor} may not do this", where=f"{action} of {project.name}")
+        raise GemelError(ErrorCode.NOT_ADMITTED, f"a {actor} may not do this", where=f"{action} of {project.name}")
     if (action in _WORKED_ON) if actor == SYSTEM else (action not in _DESPITE_RESTORATION):
         _refuse(project, action, standstill(project))
     if action in _RUN_AGAIN:
@@ -370,7 +370,7 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
         if actor in row.who and project.state in row.states:
             return row
     expected = sorted({state for row in rows for state in row.states})
-    raise TrystError(
+    raise GemelError(
         ErrorCode.WRONG_STATE,
         f"the project must be {' or '.join(state.name for state in expected)} for this",
         where=f"{action} of {project.name}",
@@ -381,7 +381,7 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
 
 def _refuse(project: Project, action: Action, why: str) -> None:
     if why:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             why,
             where=f"{action} of {project.name}",

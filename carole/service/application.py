@@ -11,40 +11,40 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tryst.carole.cluster.engine_section import DaskEngine
-from tryst.carole.configuration import CaroleConfiguration, load_carole
-from tryst.carole.notification.notifier import Notifier
-from tryst.carole.service.auditing import Auditing
-from tryst.carole.service.computation import Computation
-from tryst.carole.service.context import Limits, ServiceContext
-from tryst.carole.service.coordination import Coordination
-from tryst.carole.service.custody import Custody
-from tryst.carole.service.denials import Denials
-from tryst.carole.service.membership import record_members, refuse_reused_names
-from tryst.carole.service.observation import observe
-from tryst.carole.service.restoration import Restoration
-from tryst.carole.service.stewardship import Stewardship
-from tryst.carole.service.supervisor import Supervisor, log_swept
-from tryst.carole.service.variables import Analysis
-from tryst.carole.store import Store
-from tryst.carole.store.quota import Quota
-from tryst.carole.store.tenure import Standing
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.identity_configuration import check_identity, open_identity
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping_configuration import check_wrapping, open_wrapper
-from tryst.common.logging_setup import begin_log, log
-from tryst.common.observability.service_manager import ServiceManager
-from tryst.common.observability.tracing import begin_tracing
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import ListPin
-from tryst.common.pki.own_keys import check_own
-from tryst.common.rpc.limits import SWITCH_SECONDS
-from tryst.common.rpc.server import RunningServer, ServerSettings, Service, start_server
-from tryst.common.rpc.trust import Trust, TrustWatch
-from tryst.protos.linkage.v1 import (
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.carole.notification.notifier import Notifier
+from gemel.carole.service.auditing import Auditing
+from gemel.carole.service.computation import Computation
+from gemel.carole.service.context import Limits, ServiceContext
+from gemel.carole.service.coordination import Coordination
+from gemel.carole.service.custody import Custody
+from gemel.carole.service.denials import Denials
+from gemel.carole.service.membership import record_members, refuse_reused_names
+from gemel.carole.service.observation import observe
+from gemel.carole.service.restoration import Restoration
+from gemel.carole.service.stewardship import Stewardship
+from gemel.carole.service.supervisor import Supervisor, log_swept
+from gemel.carole.service.variables import Analysis
+from gemel.carole.store import Store
+from gemel.carole.store.quota import Quota
+from gemel.carole.store.tenure import Standing
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.identity_configuration import check_identity, open_identity
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping_configuration import check_wrapping, open_wrapper
+from gemel.common.logging_setup import begin_log, log
+from gemel.common.observability.service_manager import ServiceManager
+from gemel.common.observability.tracing import begin_tracing
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListPin
+from gemel.common.pki.own_keys import check_own
+from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.rpc.server import RunningServer, ServerSettings, Service, start_server
+from gemel.common.rpc.trust import Trust, TrustWatch
+from gemel.protos.linkage.v1 import (
     audit_pb2_grpc,
     computation_pb2_grpc,
     coordination_pb2_grpc,
@@ -71,7 +71,7 @@ class Application:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, CERTIFICATE or DATABASE for what cannot be used; BUSY if another Carole uses the store.
         Everything is checked before anything is started.
     """
@@ -142,7 +142,7 @@ class Application:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
         """
         try:
@@ -186,11 +186,11 @@ class Application:
 
         Raises
         ------
-        TrystError
+        GemelError
             BUSY.
         """
         if self._lost:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.BUSY,
                 "another Carole has taken over the store",
                 where="store",
@@ -236,7 +236,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         For what cannot be used, before anything is served.
     """
     os.umask(0o077)  # files written from here on are readable by this user only

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tryst.carole.projects import Project, operations
-from tryst.carole.projects.operations import Outcome
-from tryst.carole.service.context import ServiceContext, known_id, project_name
-from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from tryst.common.audit.resolver_result import verify_result
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.pki.members import Member
-from tryst.common.wire.chunks import Chunk
-from tryst.common.wire.sides import side_from_wire
-from tryst.protos.linkage.v1 import resolution_pb2
+from gemel.carole.projects import Project, operations
+from gemel.carole.projects.operations import Outcome
+from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.common.audit.resolver_result import verify_result
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.pki.members import Member
+from gemel.common.wire.chunks import Chunk
+from gemel.common.wire.sides import side_from_wire
+from gemel.protos.linkage.v1 import resolution_pb2
 
 
 def fetch_artifact(
@@ -24,7 +24,7 @@ def fetch_artifact(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the artifact is not for this caller; NOT_FOUND, WRONG_STATE.
     """
     artifact = request.artifact
@@ -47,7 +47,7 @@ def put_artifact(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if this caller may not submit the artifact; SIGNATURE if the resolver has not signed its result;
         errors of `Artifacts.put`.
     """
@@ -73,7 +73,7 @@ def put_artifact(
     return resolution_pb2.PutArtifactResponse()
 
 
-def _not_for_you(artifact: int) -> TrystError:
+def _not_for_you(artifact: int) -> GemelError:
     known = artifact in resolution_pb2.RunArtifact.values()
     got = resolution_pb2.RunArtifact.Name(artifact) if known else str(artifact)
-    return TrystError(ErrorCode.PARAMETER, "the artifact is not addressed to this party", where="artifact", got=got)
+    return GemelError(ErrorCode.PARAMETER, "the artifact is not addressed to this party", where="artifact", got=got)

@@ -8,17 +8,17 @@ from dataclasses import replace
 import grpc
 import structlog
 
-from tryst.carole.service.context import ServiceContext
-from tryst.carole.service.wire import entry_to_wire
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.signed_note import Cosignature, NoteLine
-from tryst.common.keys.identity import Identity
-from tryst.common.parties import SIDE_OF_ROLE, Role
-from tryst.common.pki.members import Member
-from tryst.common.rpc.server import caller
-from tryst.common.rpc.trust import Trust
-from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
-from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
+from gemel.carole.service.context import ServiceContext
+from gemel.carole.service.wire import entry_to_wire
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.signed_note import Cosignature, NoteLine
+from gemel.common.keys.identity import Identity
+from gemel.common.parties import SIDE_OF_ROLE, Role
+from gemel.common.pki.members import Member
+from gemel.common.rpc.server import caller
+from gemel.common.rpc.trust import Trust
+from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
+from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
 
 log = structlog.get_logger()
 
@@ -79,7 +79,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
                 seen=seen.size,
                 entries=newest.size,
                 remedy="the store is an old copy: stop her and find the newest; if it was restored by other means than "
-                "'tryst carole restore', declare it by 'tryst carole declare-restored'",
+                "'gemel carole restore', declare it by 'gemel carole declare-restored'",
             )
 
 

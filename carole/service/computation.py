@@ -13,25 +13,25 @@ from typing import TypeVar
 
 import grpc
 
-from tryst.carole.service.computation_sessions import Absence, Session, Sessions, lost
-from tryst.carole.service.computed_run import ComputedRun, computed_run, require_size
-from tryst.carole.service.context import ServiceContext, known_id, project_name
-from tryst.carole.service.message_relay import MessagePart
-from tryst.carole.store.stored_sets import StoredSet
-from tryst.common.encoding.layout import CODES, KNOWN
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.logging_setup import log
-from tryst.common.parties import Side
-from tryst.common.pki.compute_members import compute_members
-from tryst.common.rpc.event_loop import run_in_loop
-from tryst.common.rpc.server import caller
-from tryst.common.rpc.trust import Trust
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import SESSION_BYTES
-from tryst.common.wire.chunks import CHUNK_BYTES
-from tryst.common.wire.compute_parties import party_from_wire, party_to_wire
-from tryst.common.wire.sides import side_from_wire
-from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+from gemel.carole.service.computation_sessions import Absence, Session, Sessions, lost
+from gemel.carole.service.computed_run import ComputedRun, computed_run, require_size
+from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.message_relay import MessagePart
+from gemel.carole.store.stored_sets import StoredSet
+from gemel.common.encoding.layout import CODES, KNOWN
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.logging_setup import log
+from gemel.common.parties import Side
+from gemel.common.pki.compute_members import compute_members
+from gemel.common.rpc.event_loop import run_in_loop
+from gemel.common.rpc.server import caller
+from gemel.common.rpc.trust import Trust
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import SESSION_BYTES
+from gemel.common.wire.chunks import CHUNK_BYTES
+from gemel.common.wire.compute_parties import party_from_wire, party_to_wire
+from gemel.common.wire.sides import side_from_wire
+from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 MAX_WAIT_MS = 5000
 MAX_TEXT = 500
@@ -87,7 +87,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         """The session that waits for the caller; waits a little when there is none."""
         member, process = caller(context).name, request.process
         if len(process) != _PROCESS_BYTES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "a process has 16 random bytes", where="process", got=f"{len(process)} bytes"
             )
 
@@ -118,7 +118,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         except asyncio.CancelledError:
             session.broken(party)
             raise
-        except TrystError:
+        except GemelError:
             if party not in session.done:
                 raise
             found = None
@@ -132,7 +132,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         session, party = self.sessions.known(request.session, caller(context).name)
         to = party_from_wire(request.to)
         if to is party:
-            raise TrystError(ErrorCode.PARAMETER, "a party sends nothing to itself", where="to")
+            raise GemelError(ErrorCode.PARAMETER, "a party sends nothing to itself", where="to")
         part = MessagePart(request.number, request.part, request.parts, request.data)
         return computation_pb2.SendMessageResponse(taken=await session.links[party, to].put(part, PUT_SECONDS))
 
@@ -143,11 +143,11 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         session, party = self.sessions.known(request.session, caller(context).name)
         sender = party_from_wire(request.sender)
         if sender is party:
-            raise TrystError(ErrorCode.PARAMETER, "a party receives nothing from itself", where="sender")
+            raise GemelError(ErrorCode.PARAMETER, "a party receives nothing from itself", where="sender")
         seconds = _seconds(request.wait_ms, context)
         try:
             found = await session.links[sender, party].take(request.number, request.part, seconds)
-        except TrystError:
+        except GemelError:
             if party not in session.done:
                 raise
             found = None  # who has done its part waits for nothing
@@ -198,7 +198,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         if number >= len(there.layout.sets):
             raise _no_such("set", number)
         if there.layout.sets[number].rule in (CODES, *KNOWN):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED, "codes of variables are no part of the computation", where=f"set {number}"
             )
         return there.reference(number)
@@ -233,11 +233,11 @@ def _present(session: Session) -> computation_pb2.AttendSessionResponse:
     return computation_pb2.AttendSessionResponse(present=[party_to_wire(each) for each in sorted(session.joined)])
 
 
-def _given_up(party: ComputeParty, request: computation_pb2.EndComputationRequest) -> TrystError:
+def _given_up(party: ComputeParty, request: computation_pb2.EndComputationRequest) -> GemelError:
     """What the others read: who gave up, and why in its words, which are another organisation's."""
     words = "".join(sign if sign.isprintable() else " " for sign in request.what)[:MAX_TEXT]
     if request.code == ErrorCode.DEVIATION:
-        return TrystError(
+        return GemelError(
             ErrorCode.DEVIATION,
             words,
             where=f"computation, as {party.title} found",
@@ -245,7 +245,7 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
         )
     if request.code == ErrorCode.UNAVAILABLE:
         return lost(f"{party.title} has left it")
-    return TrystError(
+    return GemelError(
         ErrorCode.WRONG_STATE,
         f"{party.title} cannot go on: {words}",
         where="computation",
@@ -256,9 +256,9 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
 def _session(given: bytes) -> bytes:
     if len(given) != SESSION_BYTES:
         what = f"a session's number has {SESSION_BYTES} bytes"
-        raise TrystError(ErrorCode.PARAMETER, what, where="session", got=f"{len(given)} bytes")
+        raise GemelError(ErrorCode.PARAMETER, what, where="session", got=f"{len(given)} bytes")
     return given
 
 
-def _no_such(what: str, number: int) -> TrystError:
-    return TrystError(ErrorCode.NOT_FOUND, f"there is no such {what}", where=f"{what} {number}")
+def _no_such(what: str, number: int) -> GemelError:
+    return GemelError(ErrorCode.NOT_FOUND, f"there is no such {what}", where=f"{what} {number}")

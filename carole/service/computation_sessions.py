@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tryst.carole.service.message_relay import CAPACITY_BYTES, Link
-from tryst.carole.store.stored_sets import StoredContribution
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.logging_setup import log
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import link_name
-from tryst.protos.linkage.v1 import computation_pb2
+from gemel.carole.service.message_relay import CAPACITY_BYTES, Link
+from gemel.carole.store.stored_sets import StoredContribution
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.logging_setup import log
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import link_name
+from gemel.protos.linkage.v1 import computation_pb2
 
 KEPT_SECONDS = 120.0
 """How long an ended session is remembered, so that each of its parties reads why it ended."""
@@ -65,7 +65,7 @@ class Session:
     capacity: int = CAPACITY_BYTES
     joined: set[ComputeParty] = field(default_factory=set)
     done: set[ComputeParty] = field(default_factory=set)
-    ended: TrystError | None = None
+    ended: GemelError | None = None
 
     def __post_init__(self) -> None:
         pairs = [(sender, to) for sender in ComputeParty for to in ComputeParty if sender is not to]
@@ -81,13 +81,13 @@ class Session:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_ADMITTED for a member that is none of the three.
         """
         for party in ComputeParty:
             if self.members[party] == member:
                 return party
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             "the computation is for the three members that the specification names",
             where="session",
@@ -112,12 +112,12 @@ class Session:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if another process of the member does; the session's own error.
         """
         self.check()
         if self.processes.setdefault(party, process) != process:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "another process of this member takes part in the session",
                 where="session",
@@ -134,7 +134,7 @@ class Session:
         if len(self.done) == len(ComputeParty):
             self.end(lost("all parties have done their part"))
 
-    def end(self, error: TrystError) -> None:
+    def end(self, error: GemelError) -> None:
         """End it for all, unless it has ended before."""
         if self.ended is None:
             self.ended = error
@@ -180,11 +180,11 @@ class Sessions:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER if the number was used before.
         """
         if session.number in self._by_number:
-            raise TrystError(ErrorCode.PARAMETER, "the session's number must be new", where="session")
+            raise GemelError(ErrorCode.PARAMETER, "the session's number must be new", where="session")
         for former in self._living():
             if (former.project, former.run) == (session.project, session.run):
                 former.end(lost("Carole has opened another one for the run"))
@@ -210,7 +210,7 @@ class Sessions:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if there is none, or no longer; NOT_ADMITTED.
         """
         session = self._by_number.get(number)
@@ -250,9 +250,9 @@ class Sessions:
         del self._by_number[session.number]
 
 
-def lost(why: str) -> TrystError:
+def lost(why: str) -> GemelError:
     """The error of a session that has ended without anybody's fault."""
-    return TrystError(
+    return GemelError(
         ErrorCode.NOT_FOUND, f"the session has ended: {why}", where="session", remedy="another one may be opened"
     )
 

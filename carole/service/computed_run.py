@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tryst.carole.projects import Project
-from tryst.carole.service.context import ServiceContext
-from tryst.carole.service.wire import approvals_to_wire
-from tryst.carole.store.stored_sets import StoredContribution
-from tryst.carole.store.uploads import SharesOfUpload
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
-from tryst.common.specification import Specification
-from tryst.common.wire.manifest import Manifest, manifest_to_wire
-from tryst.protos.linkage.v1 import computation_pb2
+from gemel.carole.projects import Project
+from gemel.carole.service.context import ServiceContext
+from gemel.carole.service.wire import approvals_to_wire
+from gemel.carole.store.stored_sets import StoredContribution
+from gemel.carole.store.uploads import SharesOfUpload
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.specification import Specification
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
+from gemel.protos.linkage.v1 import computation_pb2
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ def computed_run(service: ServiceContext, name: str, run: str) -> ComputedRun:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND; WRONG_STATE if the run is not active, or not of mode shared.
     """
     text, spec = service.specification(name)
     project = service.store.projects.get(name)
     active = project.active_run
     if active is None or active.run != run or spec.mode != "shared":
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
         )
     opened = {side: service.store.uploads.open(name, side) for side in Side}
@@ -68,7 +68,7 @@ def computed_run(service: ServiceContext, name: str, run: str) -> ComputedRun:
 def require_size(offer: computation_pb2.NextComputationResponse) -> None:
     """Refuse an offer that fits into no message, with UPLOAD_LIMIT."""
     if offer.ByteSize() > MAX_MESSAGE_BYTES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UPLOAD_LIMIT,
             "the specification and the layouts of both contributions must fit into a message",
             where=offer.project,

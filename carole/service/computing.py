@@ -14,25 +14,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tryst.carole.service.own_service import OwnService
-from tryst.carole.store import Store
-from tryst.carole.store.runs import Lease
-from tryst.common.encoding.party_sets import PartyContribution
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.logging_setup import log
-from tryst.common.parties import Side
-from tryst.common.pki.compute_members import compute_members
-from tryst.common.pki.reader import Reader
-from tryst.common.progress import Progress
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.joined_session import JoinedSession, joined_session
-from tryst.common.rpc.limits import SWITCH_SECONDS
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import SESSION_BYTES, SessionTerms
-from tryst.common.specification import Specification, encoding_digest, specification_digest
-from tryst.common.wire.share_headers import HeaderAbout, open_header
+from gemel.carole.service.own_service import OwnService
+from gemel.carole.store import Store
+from gemel.carole.store.runs import Lease
+from gemel.common.encoding.party_sets import PartyContribution
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.logging_setup import log
+from gemel.common.parties import Side
+from gemel.common.pki.compute_members import compute_members
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.joined_session import JoinedSession, joined_session
+from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import SESSION_BYTES, SessionTerms
+from gemel.common.specification import Specification, encoding_digest, specification_digest
+from gemel.common.wire.share_headers import HeaderAbout, open_header
 
 AWAIT_PARTIES = "await-parties"
 AWAIT_COORDINATOR = "await-coordinator"
@@ -88,7 +88,7 @@ class Computing:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION, with the stage and the two parties between whom it was found; WRONG_STATE with the words of a
             party that cannot go on; NOT_ADMITTED as `compute_members`; errors of the job.
         GaveWayError
@@ -101,7 +101,7 @@ class Computing:
             try:
                 with self.session(lease, spec, reader, progress) as session:
                     return job(session)
-            except TrystError as error:
+            except GemelError as error:
                 if error.code is not ErrorCode.UNAVAILABLE:
                     raise
                 log.warning("computation begins again", project=lease.project, reason=str(error))
@@ -139,7 +139,7 @@ class Computing:
                 if len(present) < len(ComputeParty) and time.monotonic() > ahead and self.give_way(lease):
                     raise GaveWayError
         except BaseException:
-            calls.give_up(TrystError(ErrorCode.UNAVAILABLE, "the run was taken from the worker"))
+            calls.give_up(GemelError(ErrorCode.UNAVAILABLE, "the run was taken from the worker"))
             raise
         return calls
 
@@ -149,7 +149,7 @@ def own_contribution(store: Store, spec: Specification, reader: Reader, side: Si
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE, NOT_FOUND if it is not there; as `open_header` and `PartyContribution`; VAULT and UPLOAD_CORRUPT by
         its reading.
     """

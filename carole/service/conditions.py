@@ -10,9 +10,9 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tryst.carole.store.store import milliseconds
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import custody_pb2, project_pb2
+from gemel.carole.store.store import milliseconds
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 
 MAX_CONDITIONS = 1000
 """Of one custodian; further ones are left out."""
@@ -63,5 +63,5 @@ class Conditions:
 
 
 def _known(condition: int) -> int:
-    """A kind of a newer version of Tryst is shown as another error."""
+    """A kind of a newer version of Gemel is shown as another error."""
     return condition if condition in project_pb2.CustodianCondition.values() else project_pb2.CUSTODIAN_CONDITION_OTHER

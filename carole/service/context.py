@@ -13,20 +13,20 @@ from typing import TypeVar
 
 import grpc
 
-from tryst.carole.projects import Project
-from tryst.carole.projects.operations import Detail
-from tryst.carole.projects.ownership import require_owner
-from tryst.carole.service.conditions import Conditions
-from tryst.carole.store import Store
-from tryst.carole.store.quota import Quota
-from tryst.carole.store.view import not_found
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.pki.ending import EndingCertificate
-from tryst.common.pki.members import Member
-from tryst.common.rpc.call_context import may_wait
-from tryst.common.specification import Specification, load_specification
+from gemel.carole.projects import Project
+from gemel.carole.projects.operations import Detail
+from gemel.carole.projects.ownership import require_owner
+from gemel.carole.service.conditions import Conditions
+from gemel.carole.store import Store
+from gemel.carole.store.quota import Quota
+from gemel.carole.store.view import not_found
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.pki.ending import EndingCertificate
+from gemel.common.pki.members import Member
+from gemel.common.rpc.call_context import may_wait
+from gemel.common.specification import Specification, load_specification
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -61,7 +61,7 @@ class ServiceContext:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         text = self.store.projects.specification(name)
@@ -72,7 +72,7 @@ class ServiceContext:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_ADMITTED, NOT_FOUND.
         """
         require_owner(self.store.projects.get(name), member.name, doing)
@@ -121,7 +121,7 @@ def known_id(text: str) -> str:
 def new_id(text: str, what: str) -> str:
     """An identifier that the caller has chosen."""
     if not _ID.fullmatch(text):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "expected 32 lower-case hexadecimal digits",
             where=what,
@@ -133,7 +133,7 @@ def new_id(text: str, what: str) -> str:
 def request_id(text: str) -> str:
     """A caller's own name for a request."""
     if not _REQUEST.fullmatch(text):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "expected 1 to 64 letters, digits, '_' or '-'",
             where="request",
@@ -157,7 +157,7 @@ def approve(
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE if it is not this member's over this project, digest and epoch; else as `operations.approve`.
     """
     consented = epoch or 1

@@ -12,31 +12,31 @@ from collections.abc import Callable, Iterator
 import grpc
 import structlog
 
-from tryst.carole.projects import Grant, Policy, Project
-from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
-from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
-from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
-from tryst.carole.service.project_lists import newest_first
-from tryst.carole.service.stewards import require_stewards, steward_names
-from tryst.carole.service.variables import require_analysts
-from tryst.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
-from tryst.carole.store.former_projects import FormerProjects
-from tryst.carole.store.registry import NewProject
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import verify_new_epoch
-from tryst.common.parties import Role
-from tryst.common.pki.compute_members import compute_members
-from tryst.common.pki.members import Member
-from tryst.common.pki.sealing_renewal import require_sealing_keys
-from tryst.common.rpc.call_context import may_wait
-from tryst.common.rpc.call_recorder import request_of
-from tryst.common.rpc.certificate_endings import endings_to_wire
-from tryst.common.rpc.pages import page
-from tryst.common.rpc.server import caller
-from tryst.common.rpc.trust import Trust
-from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
+from gemel.carole.projects import Grant, Policy, Project
+from gemel.carole.service.artifact_transfer import fetch_artifact, put_artifact
+from gemel.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
+from gemel.carole.service.ownership import hand_over, hand_over_to_wire, take_over
+from gemel.carole.service.project_lists import newest_first
+from gemel.carole.service.stewards import require_stewards, steward_names
+from gemel.carole.service.variables import require_analysts
+from gemel.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
+from gemel.carole.store.former_projects import FormerProjects
+from gemel.carole.store.registry import NewProject
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import verify_new_epoch
+from gemel.common.parties import Role
+from gemel.common.pki.compute_members import compute_members
+from gemel.common.pki.members import Member
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.rpc.call_context import may_wait
+from gemel.common.rpc.call_recorder import request_of
+from gemel.common.rpc.certificate_endings import endings_to_wire
+from gemel.common.rpc.pages import page
+from gemel.common.rpc.server import caller
+from gemel.common.rpc.trust import Trust
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
 
 MAX_SPECIFICATION_BYTES = 256 << 10
 
@@ -227,7 +227,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
 def _read(text: str) -> Specification:
     size = len(text.encode())
     if size > MAX_SPECIFICATION_BYTES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes",
             where="specification",

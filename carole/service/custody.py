@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import grpc
 
-from tryst.carole.projects import KeyReport, MessageKind, Project
-from tryst.carole.projects.operations import key_mismatch
-from tryst.carole.projects.tasks import Task, TaskKind, choose
-from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
-from tryst.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
-from tryst.carole.service.manifest import check_manifest
-from tryst.carole.service.stated_files import check_stated, file_details
-from tryst.carole.service.statuses import shown_statuses
-from tryst.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
-from tryst.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
-from tryst.common.audit.custodian_decline import verify_decline
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.check import CANARY_BYTES, CHECK_BYTES
-from tryst.common.parties import SIDE_OF_ROLE, Side
-from tryst.common.pki.members import Member
-from tryst.common.rpc.certificate_endings import endings_to_wire
-from tryst.common.rpc.server import caller
-from tryst.common.rpc.trust import Trust
-from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
-from tryst.common.wire.manifest import manifest_from_wire
-from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
+from gemel.carole.projects import KeyReport, MessageKind, Project
+from gemel.carole.projects.operations import key_mismatch
+from gemel.carole.projects.tasks import Task, TaskKind, choose
+from gemel.carole.service.artifact_transfer import fetch_artifact, put_artifact
+from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
+from gemel.carole.service.manifest import check_manifest
+from gemel.carole.service.stated_files import check_stated, file_details
+from gemel.carole.service.statuses import shown_statuses
+from gemel.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
+from gemel.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
+from gemel.common.audit.custodian_decline import verify_decline
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
+from gemel.common.parties import SIDE_OF_ROLE, Side
+from gemel.common.pki.members import Member
+from gemel.common.rpc.certificate_endings import endings_to_wire
+from gemel.common.rpc.server import caller
+from gemel.common.rpc.trust import Trust
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
+from gemel.common.wire.manifest import manifest_from_wire
+from gemel.common.wire.sides import side_to_wire
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
 
 MAX_WAIT_MS = 5000
 MAX_WAITING = 1000
@@ -120,9 +120,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         member, side = _custodian(context)
         name = project_name(request.project)
         if request.message.sender != side_to_wire(side):
-            raise TrystError(ErrorCode.PARAMETER, f"messages of {side} must be sent by {side}", where="message.sender")
+            raise GemelError(ErrorCode.PARAMETER, f"messages of {side} must be sent by {side}", where="message.sender")
         if int(request.message.kind) not in set(MessageKind):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a message must be an offer or a confirmation",
                 where="message.kind",
@@ -141,7 +141,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         parts = canary_parts(request, self._service.specification(name)[1])
         report = KeyReport(request.key_check_value, request.canary_digest, parts)
         if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}",
                 where="report",
@@ -163,7 +163,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         project = self._service.store.projects.get(name)
         manifest = manifest_from_wire(request.manifest, limits.max_upload_bytes, limits.max_rows)
         if manifest.side is not side:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED, "a custodian may contribute for its own side only", where="manifest.side"
             )
         _, spec = self._service.specification(name)

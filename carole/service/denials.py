@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from tryst.carole.store import Store
-from tryst.carole.store.store import milliseconds
+from gemel.carole.store import Store
+from gemel.carole.store.store import milliseconds
 
 AGAIN_SECONDS = 3600.0
 """The same caller at the same method is recorded once in this time, so that no caller can fill the log."""

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tryst.carole.assessment import Combined, assess
-from tryst.carole.assessment.combined_assessment import Assessment
-from tryst.carole.assessment.differences import EarlierRelease
-from tryst.carole.assessment.ladders import Ladder
-from tryst.carole.assessment.protected import Protected, protected
-from tryst.carole.assessment.released_counts import coding, unpack
-from tryst.carole.engine.near_copies import NearCopies
-from tryst.carole.engine.resources import Resources
-from tryst.carole.projects import PolicyDecision, Project
-from tryst.carole.store import Store
-from tryst.carole.store.release_record import COUNTS
-from tryst.carole.store.releases import Kept, ReleaseTrace
-from tryst.carole.store.results import REPORT
-from tryst.carole.store.runs import Lease, OvertakenError
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.logging_setup import log
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment import Combined, assess
+from gemel.carole.assessment.combined_assessment import Assessment
+from gemel.carole.assessment.differences import EarlierRelease
+from gemel.carole.assessment.ladders import Ladder
+from gemel.carole.assessment.protected import Protected, protected
+from gemel.carole.assessment.released_counts import coding, unpack
+from gemel.carole.engine.near_copies import NearCopies
+from gemel.carole.engine.resources import Resources
+from gemel.carole.projects import PolicyDecision, Project
+from gemel.carole.store import Store
+from gemel.carole.store.release_record import COUNTS
+from gemel.carole.store.releases import Kept, ReleaseTrace
+from gemel.carole.store.results import REPORT
+from gemel.carole.store.runs import Lease, OvertakenError
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.logging_setup import log
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification
+from gemel.risk.models import JointDistribution
 
 
 def end_run(
@@ -73,7 +73,7 @@ def end_run(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `assess`; errors of making the shares; WRONG_STATE if the run was taken from this worker.
     """
     links = document.linkage.links

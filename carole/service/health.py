@@ -8,16 +8,16 @@ from pathlib import Path
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tryst.carole.configuration import CaroleConfiguration, load_carole
-from tryst.carole.service.own_service import loopback
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.readiness import State
-from tryst.common.observability.settings import host_and_port
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
+from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.carole.service.own_service import loopback
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.readiness import State
+from gemel.common.observability.settings import host_and_port
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
 
 SECONDS = 5.0
 """A little more than the checks may take."""
@@ -32,7 +32,7 @@ def check_health(path: Path) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         UNAVAILABLE if she does not answer, or is not ready; CONFIGURATION or CERTIFICATE for what cannot be used.
     """
     configuration = load_carole(path)
@@ -52,7 +52,7 @@ def _check_ready(address: str) -> None:
         checks = json.loads(connection.getresponse().read(MAX_BYTES))["checks"]
         failed = ", ".join(f"{name}: {state}" for name, state in checks.items() if state != State.OK)
     except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UNAVAILABLE,
             "Carole does not answer",
             where=f"http://{address}/readyz",
@@ -61,7 +61,7 @@ def _check_ready(address: str) -> None:
     finally:
         connection.close()
     if failed:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UNAVAILABLE,
             "Carole answers but is not ready",
             where=f"http://{address}/readyz",
@@ -77,7 +77,7 @@ def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
         stub = connection.stub(health_pb2_grpc.HealthStub)
         found = connection.call(stub.Check, health_pb2.HealthCheckRequest(), deadline=SECONDS)
     if found.status != health_pb2.HealthCheckResponse.SERVING:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UNAVAILABLE,
             "Carole answers but is not serving",
             where=address,
@@ -88,7 +88,7 @@ def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
 
 def _own_address(listen: str, where: str) -> str:
     if int(listen.rpartition(":")[2]) == 0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "port 0 is another one at every start",
             where=where,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.store import Store
-from tryst.common.parties import Side
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.store import Store
+from gemel.common.parties import Side
 
 
 def known_records(store: Store, project: str, plan: LinkagePlan) -> KnownRecords:
@@ -13,7 +13,7 @@ def known_records(store: Store, project: str, plan: LinkagePlan) -> KnownRecords
 
     Raises
     ------
-    TrystError
+    GemelError
         As `Uploads.known`.
     """
     if plan.latent is None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.carole.store import Store
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import load_specification
+from gemel.carole.store import Store
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import load_specification
 
 
 def refuse_unassessed(store: Store, name: str, run: str) -> None:
@@ -17,7 +17,7 @@ def refuse_unassessed(store: Store, name: str, run: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE; NOT_FOUND for an unknown project.
     """
     content = store.releases.held_counts(name, run)
@@ -28,9 +28,9 @@ def refuse_unassessed(store: Store, name: str, run: str) -> None:
         return
     # Here and not above: the assessment brings all of Carole's numbers along, more than the rest of her service
     # together. She starts and serves without them; her worker has them.
-    from tryst.carole.assessment.differences import EarlierRelease, differences
-    from tryst.carole.assessment.ladders import ladders_of
-    from tryst.carole.assessment.released_counts import unpack
+    from gemel.carole.assessment.differences import EarlierRelease, differences
+    from gemel.carole.assessment.ladders import ladders_of
+    from gemel.carole.assessment.released_counts import unpack
 
     def since() -> Iterator[EarlierRelease]:
         for trace in store.releases.since(name, run):
@@ -41,7 +41,7 @@ def refuse_unassessed(store: Store, name: str, run: str) -> None:
     found = differences(spec.variables, unpack(content), since(), ladders_of(spec))
     measure = found.measures.get("differences")
     if measure is not None and measure.value > spec.assessment.judged_limits["differences"]:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "another result of the same custodians was released since this one was assessed, and its report does not"
             " have what the two tell together",

@@ -6,30 +6,30 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tryst.carole.assessment import combine, near_copies_warnings
-from tryst.carole.engine import link
-from tryst.carole.engine.decoy_pairs import records_and_decoys
-from tryst.carole.engine.near_copies import near_copies
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.projects import Project
-from tryst.carole.service.computing import Computing
-from tryst.carole.service.ending import end_run
-from tryst.carole.service.known_records import known_records
-from tryst.carole.service.resolving import resolve_or_release
-from tryst.carole.service.shares import granted_joint, shares
-from tryst.carole.service.stages import Note, no_note
-from tryst.carole.store import Store
-from tryst.carole.store.runs import Lease
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.pki.reader import Reader
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment import combine, near_copies_warnings
+from gemel.carole.engine import link
+from gemel.carole.engine.decoy_pairs import records_and_decoys
+from gemel.carole.engine.near_copies import near_copies
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.projects import Project
+from gemel.carole.service.computing import Computing
+from gemel.carole.service.ending import end_run
+from gemel.carole.service.known_records import known_records
+from gemel.carole.service.resolving import resolve_or_release
+from gemel.carole.service.shares import granted_joint, shares
+from gemel.carole.service.stages import Note, no_note
+from gemel.carole.store import Store
+from gemel.carole.store.runs import Lease
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification
+from gemel.risk.models import JointDistribution
 
 
 def carry_out(
@@ -61,7 +61,7 @@ def carry_out(
 
     Raises
     ------
-    TrystError
+    GemelError
         Errors of the engine; MEMORY if the two uploads alone are more than the run may use; WRONG_STATE if the run
         was taken from this worker.
     """
@@ -101,7 +101,7 @@ def _contribution(store: Store, name: str, side: Side) -> SignatureSet:
 def _refuse_too_large(project: Project, resources: Resources) -> None:
     total = sum(upload.total_bytes for upload in project.uploads.values())
     if total > resources.memory_bytes:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MEMORY,
             "the two contributions do not fit into the memory of a run",
             where="limits.memory",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tryst.carole.projects import Project
-from tryst.carole.store.integrity import layout_from_text
-from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.known_layout import known_layouts
-from tryst.common.encoding.layout import (
+from gemel.carole.projects import Project
+from gemel.carole.store.integrity import layout_from_text
+from gemel.common.encoding.fixed_fields import fixed_fields
+from gemel.common.encoding.known_layout import known_layouts
+from gemel.common.encoding.layout import (
     CODES,
     FORMER_SAMPLE,
     FORMER_SAMPLE_ROWS,
@@ -18,11 +18,11 @@ from tryst.common.encoding.layout import (
     Layout,
     SetLayout,
 )
-from tryst.common.encoding.samples import sample_rows
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import Specification, VariableSpec
-from tryst.common.specification.model.padding import MAX_ROWS as MAX_PADDED
-from tryst.common.wire.manifest import Manifest
+from gemel.common.encoding.samples import sample_rows
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import Specification, VariableSpec
+from gemel.common.specification.model.padding import MAX_ROWS as MAX_PADDED
+from gemel.common.wire.manifest import Manifest
 
 _REMEDY = "contribute again from the specification that all parties have approved"
 
@@ -32,7 +32,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
 
     Raises
     ------
-    TrystError
+    GemelError
         ENCODING_MISMATCH if digest, sets, fields, bits or rules differ from the specification's, or if it has the
         sample of a former release and the other custodian's contribution has not; EPOCH_MISMATCH; KEY_MISMATCH if the
         key-check value is not the one this custodian has reported.
@@ -44,7 +44,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
             f"{manifest.encoding_digest[:8].hex()}...",
         )
     if manifest.epoch != project.epoch:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             f"the project is in epoch {project.epoch}, and epochs cannot be mixed",
             where="manifest.epoch",
@@ -53,7 +53,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
         )
     report = project.reports.get(manifest.side)
     if report is not None and report.key_check_value != manifest.key_check_value:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.KEY_MISMATCH,
             "the contribution was not signed with the seed that both custodians have agreed on",
             where="manifest.key_check_value",
@@ -97,7 +97,7 @@ def _check_former_sample(manifest: Manifest, project: Project) -> None:
     if not manifest.layout.former_sample or not project.contributed(other):
         return
     if not layout_from_text(project.uploads[other].layout).former_sample:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.ENCODING_MISMATCH,
             f"samples must be in groups under a key each, as {other}'s are",
             where="manifest.sets",
@@ -181,5 +181,5 @@ def _same(where: str, what: str, found: Sequence[str], expected: Sequence[str]) 
         raise _encoding(where, f"expected {len(expected)} {what}{named}, as in the specification", got)
 
 
-def _encoding(where: str, what: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy=_REMEDY)
+def _encoding(where: str, what: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy=_REMEDY)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.carole.store import Store
-from tryst.carole.store.store import milliseconds
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.certified_names import PinnedKey
-from tryst.common.pki.members import Member, Members
+from gemel.carole.store import Store
+from gemel.carole.store.store import milliseconds
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.certified_names import PinnedKey
+from gemel.common.pki.members import Member, Members
 
 SHOWN_DIGITS = 16
 """Of each public key."""
@@ -48,7 +48,7 @@ def refuse_reused_names(store: Store, members: Members) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION.
     """
     owners, last = store.projects.owners(), store.audit.last_members() or {}
@@ -57,13 +57,13 @@ def refuse_reused_names(store: Store, members: Members) -> None:
             continue
         former = store.audit.last_as_member(member.name)
         if former is not None and former["identity"] != _entry(member)["identity"]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"the name {member.name} was another member's, to whom projects belong",
                 where="membership list",
                 got="another identity than when it was removed",
                 remedy="list the new member under a name of its own; a steward hands the projects over to it "
-                "(`tryst steward hand-over`)",
+                "(`gemel steward hand-over`)",
             )
 
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 CAPACITY_BYTES = 16 << 20
 """Of a link; one part always fits, so six links of a session hold at most a little more than 96 MiB."""
@@ -75,7 +75,7 @@ class Link:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for a part that is not the next one; the session's own error.
         """
         if not 0 <= given.part < given.parts <= MAX_PARTS:
@@ -106,7 +106,7 @@ class Link:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for a part that was confirmed before; the session's own error.
         """
         place, end = (number, part), asyncio.get_running_loop().time() + seconds
@@ -156,9 +156,9 @@ class Link:
             timer.cancel()
         return True
 
-    def _refusal(self, got: str) -> TrystError:
+    def _refusal(self, got: str) -> GemelError:
         number, part = self._awaited
-        return TrystError(
+        return GemelError(
             ErrorCode.PARAMETER,
             f"messages of a session come in order, and part {part} of message {number} is the next to be sent",
             where=self._name,

@@ -1,7 +1,7 @@
 """Every metric of Carole's own, by name. Calls are counted by `common.rpc.call_metrics`.
 
 What her store holds is read from it when the page is requested, at most once in `REMEMBERED_SECONDS`, so that a scrape
-costs one transaction and many cost no more. While the database does not answer, `tryst_store_up` is 0 and the metrics
+costs one transaction and many cost no more. While the database does not answer, `gemel_store_up` is 0 and the metrics
 that need it are absent. The worker is another process: what it does is read from the store too.
 """
 
@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from tryst.carole.projects import RunState
-from tryst.carole.store.monitoring import Figures, LastRun, Monitoring
-from tryst.common.errors import TrystError
-from tryst.common.observability.certificates import days_left
-from tryst.common.observability.families import ENDING, gauge, labelled, service_metrics
-from tryst.common.observability.readiness import Readiness
-from tryst.common.observability.recent import Recent
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.ending import urgency
-from tryst.common.rpc.trust import Trust
+from gemel.carole.projects import RunState
+from gemel.carole.store.monitoring import Figures, LastRun, Monitoring
+from gemel.common.errors import GemelError
+from gemel.common.observability.certificates import days_left
+from gemel.common.observability.families import ENDING, gauge, labelled, service_metrics
+from gemel.common.observability.readiness import Readiness
+from gemel.common.observability.recent import Recent
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import urgency
+from gemel.common.rpc.trust import Trust
 
 REMEMBERED_SECONDS = 5.0
 
@@ -61,17 +61,17 @@ class CaroleMetrics(Collector):
         yield from service_metrics(self._readiness, self._monitoring.disks, self._trust.in_use())
         yield from self._certificates()
         figures = self._figures()
-        yield gauge("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
+        yield gauge("gemel_store_up", "Whether the database was read for this page.", float(figures is not None))
         if figures is not None:
             yield from self._work(figures)
             yield from _last_run(figures.last_run)
             yield from _stored(figures)
             yield from self._audit(figures)
         found = [health() for health in self._workers]
-        yield gauge("tryst_workers", "Workers that there should be: runs at a time.", len(found))
-        yield gauge("tryst_worker_up", "Whether every worker's process is alive.", float(all(up for up, _ in found)))
+        yield gauge("gemel_workers", "Workers that there should be: runs at a time.", len(found))
+        yield gauge("gemel_worker_up", "Whether every worker's process is alive.", float(all(up for up, _ in found)))
         starts = sum(count for _, count in found)
-        yield CounterMetricFamily("tryst_worker_starts", "Workers started by this process.", value=starts)
+        yield CounterMetricFamily("gemel_worker_starts", "Workers started by this process.", value=starts)
 
     def _certificates(self) -> Iterable[Metric]:
         """By role, as witnesses are: of several members in one role, the one that ends first."""
@@ -83,26 +83,26 @@ class CaroleMetrics(Collector):
             days[role] = min(days.get(role, math.inf), days_left(certificate.not_valid_after_utc))
             soon[role] = max(soon.get(role, 0.0), float(urgency(certificate, now)))
         shown = "the certificate that a member of this role has shown last"
-        yield labelled("tryst_member_certificate_days_left", f"Days until {shown} ends.", "role", days)
-        yield labelled("tryst_member_certificate_ending", ENDING.format(shown), "role", soon)
+        yield labelled("gemel_member_certificate_days_left", f"Days until {shown} ends.", "role", days)
+        yield labelled("gemel_member_certificate_ending", ENDING.format(shown), "role", soon)
 
     def _read(self) -> Figures | None:
         try:
             return self._monitoring.figures()
-        except TrystError:
+        except GemelError:
             return None  # the check of the database logs why
 
     def _work(self, figures: Figures) -> Iterable[Metric]:
         projects = {state.name.lower(): count for state, count in figures.projects.items()}
-        yield labelled("tryst_projects", "Projects by state.", "state", projects)
+        yield labelled("gemel_projects", "Projects by state.", "state", projects)
         runs = {state.name.lower(): count for state, count in figures.runs.items()}
-        yield labelled("tryst_runs", "Runs by state, since the store was made.", "state", runs)
+        yield labelled("gemel_runs", "Runs by state, since the store was made.", "state", runs)
         waiting = [run for run in figures.active if run.state is RunState.QUEUED]
-        yield gauge("tryst_queue_runs", "Runs that wait for a worker.", len(waiting))
+        yield gauge("gemel_queue_runs", "Runs that wait for a worker.", len(waiting))
         oldest = max((run.queued_seconds for run in waiting), default=0.0)
-        yield gauge("tryst_queue_age_seconds", "Since the oldest waiting run was requested; 0 for none.", oldest)
+        yield gauge("gemel_queue_age_seconds", "Since the oldest waiting run was requested; 0 for none.", oldest)
         progress = GaugeMetricFamily(
-            "tryst_run_progress", "Fraction done of the stage that a run is in.", labels=["stage", "project"]
+            "gemel_run_progress", "Fraction done of the stage that a run is in.", labels=["stage", "project"]
         )
         lease = 0.0
         fractions: dict[tuple[str, str], float] = {}
@@ -116,16 +116,16 @@ class CaroleMetrics(Collector):
             progress.add_metric(where, fraction)
         yield progress
         yield gauge(
-            "tryst_run_lease_age_seconds", "Since the worker last renewed its lease of a run; 0 for none.", lease
+            "gemel_run_lease_age_seconds", "Since the worker last renewed its lease of a run; 0 for none.", lease
         )
 
     def _audit(self, figures: Figures) -> Iterable[Metric]:
-        yield gauge("tryst_audit_entries", "Entries of the audit log.", figures.audit_entries)
+        yield gauge("gemel_audit_entries", "Entries of the audit log.", figures.audit_entries)
         entries = GaugeMetricFamily(
-            "tryst_audit_witnessed_entries", "Entries of the log that a custodian has countersigned.", labels=["role"]
+            "gemel_audit_witnessed_entries", "Entries of the log that a custodian has countersigned.", labels=["role"]
         )
         age = GaugeMetricFamily(
-            "tryst_audit_witness_age_seconds",
+            "gemel_audit_witness_age_seconds",
             "Since Carole signed the newest checkpoint that a custodian has countersigned.",
             labels=["role"],
         )
@@ -138,7 +138,7 @@ class CaroleMetrics(Collector):
 
 
 def _last_run(last: LastRun) -> Iterable[Metric]:
-    yield labelled("tryst_last_run_stage_seconds", "Stages of the run that ended last.", "stage", last.stages)
+    yield labelled("gemel_last_run_stage_seconds", "Stages of the run that ended last.", "stage", last.stages)
     for name, what in (
         ("candidate_pairs", "Candidate pairs of the run that ended last, to two digits."),
         ("patterns", "Comparison patterns of it, to two digits."),
@@ -146,7 +146,7 @@ def _last_run(last: LastRun) -> Iterable[Metric]:
         ("granted_bytes", "Memory that it might take."),
     ):
         value = last.sizes.get(name, 0.0)
-        yield gauge(f"tryst_last_run_{name}", what, value if name.endswith("_bytes") else _rounded(value))
+        yield gauge(f"gemel_last_run_{name}", what, value if name.endswith("_bytes") else _rounded(value))
 
 
 def _rounded(count: float) -> float:
@@ -155,8 +155,8 @@ def _rounded(count: float) -> float:
 
 
 def _stored(figures: Figures) -> Iterable[Metric]:
-    yield gauge("tryst_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
-    yield gauge("tryst_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
-    yield gauge("tryst_store_payloads", "Uploads, artifacts and shares that can be decrypted.", figures.payloads)
-    yield gauge("tryst_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
-    yield gauge("tryst_retention_due", "Uploads and results whose retention is over.", figures.due)
+    yield gauge("gemel_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
+    yield gauge("gemel_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
+    yield gauge("gemel_store_payloads", "Uploads, artifacts and shares that can be decrypted.", figures.payloads)
+    yield gauge("gemel_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
+    yield gauge("gemel_retention_due", "Uploads and results whose retention is over.", figures.due)

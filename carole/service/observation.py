@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tryst.carole.service.context import ServiceContext
-from tryst.carole.service.metrics import CaroleMetrics
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.readiness import Readiness
-from tryst.common.observability.settings import Observability
-from tryst.common.rpc.observation import Observation
-from tryst.common.rpc.trust import Trust
-from tryst.common.versions import STORE, WIRE
+from gemel.carole.service.context import ServiceContext
+from gemel.carole.service.metrics import CaroleMetrics
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.readiness import Readiness
+from gemel.common.observability.settings import Observability
+from gemel.common.rpc.observation import Observation
+from gemel.common.rpc.trust import Trust
+from gemel.common.versions import STORE, WIRE
 
 
 def observe(
@@ -37,7 +37,7 @@ def observe(
 
     def check_serving() -> None:
         if service.stopping.is_set():
-            raise TrystError(ErrorCode.UNAVAILABLE, "Carole is stopping")
+            raise GemelError(ErrorCode.UNAVAILABLE, "Carole is stopping")
 
     readiness = Readiness(
         {

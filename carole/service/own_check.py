@@ -1,4 +1,4 @@
-"""``tryst carole check``: everything that can be found wrong before she serves, a line each."""
+"""``gemel carole check``: everything that can be found wrong before she serves, a line each."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
-from tryst.carole.cluster.engine_section import DaskEngine
-from tryst.carole.cluster.tls import require_admitted
-from tryst.carole.configuration import CaroleConfiguration, load_carole
-from tryst.common.check_lines import Checks, Note
-from tryst.common.errors import ErrorCode, file_error
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.keys.wrapping_configuration import open_wrapper
-from tryst.common.observability.machine_check import check_disks, check_memory
-from tryst.common.observability.settings import host_and_port
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import load_certificate
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import ListPin
-from tryst.common.pki.own_keys import check_own
-from tryst.common.rpc.tls import TlsFiles
-from tryst.common.rpc.trust import Trust
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.cluster.tls import require_admitted
+from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.common.check_lines import Checks, Note
+from gemel.common.errors import ErrorCode, file_error
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.wrapping_configuration import open_wrapper
+from gemel.common.observability.machine_check import check_disks, check_memory
+from gemel.common.observability.settings import host_and_port
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import load_certificate
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListPin
+from gemel.common.pki.own_keys import check_own
+from gemel.common.rpc.tls import TlsFiles
+from gemel.common.rpc.trust import Trust
 
 
 def check_carole(config: Path) -> Checks:
@@ -32,7 +32,7 @@ def check_carole(config: Path) -> Checks:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the configuration cannot be used: nothing can be checked then.
     """
     settings = load_carole(config)
@@ -56,7 +56,7 @@ def check_carole(config: Path) -> Checks:
         def notify() -> str:
             for way in settings.notify:
                 way.check()
-            return f"{len(settings.notify)} receivers; `tryst carole try-notify` sends a trial"
+            return f"{len(settings.notify)} receivers; `gemel carole try-notify` sends a trial"
 
         checks.run("notify", notify)
     return checks
@@ -115,7 +115,7 @@ def _store(settings: CaroleConfiguration) -> str:
     if url.get_backend_name() != "sqlite":
         return "in a database of its own"
     if not Path(url.database or "").exists():
-        raise Note(f"{url.database} is not there yet: `tryst carole init` makes it, or mount the volume that it is on")
+        raise Note(f"{url.database} is not there yet: `gemel carole init` makes it, or mount the volume that it is on")
     return str(url.database)
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 
-from tryst.carole.configuration import CaroleConfiguration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import UNPINNED, ListPin
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
+from gemel.carole.configuration import CaroleConfiguration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import UNPINNED, ListPin
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
 
 ADDRESS_SECONDS = 60.0
 """How long the service may take to listen after its workers have been started."""
@@ -35,7 +35,7 @@ class OwnAddress:
     def wait(self) -> str:
         """The address; UNAVAILABLE if it does not come."""
         if not self._known.wait(ADDRESS_SECONDS):
-            raise TrystError(ErrorCode.UNAVAILABLE, "Carole's service does not listen yet", where="listen")
+            raise GemelError(ErrorCode.UNAVAILABLE, "Carole's service does not listen yet", where="listen")
         return self._heard.decode().strip()
 
 
@@ -57,7 +57,7 @@ class OwnService:
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE if the address does not come; CONFIGURATION, CERTIFICATE.
         """
         members = self._pin.load(self._list or PartyFolder(self._keys).members)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tryst.carole.projects import Project
-from tryst.carole.service.context import ServiceContext
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts, verify_new_epoch
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
-from tryst.common.pki.members import Member, Members
-from tryst.common.wire.checkpoints import checkpoint_to_wire
-from tryst.protos.linkage.v1 import coordination_pb2, stewardship_pb2
+from gemel.carole.projects import Project
+from gemel.carole.service.context import ServiceContext
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts, verify_new_epoch
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role
+from gemel.common.pki.members import Member, Members
+from gemel.common.wire.checkpoints import checkpoint_to_wire
+from gemel.protos.linkage.v1 import coordination_pb2, stewardship_pb2
 
 HandOverRequest = coordination_pb2.HandOverRequest | stewardship_pb2.StewardHandOverRequest
 
@@ -31,14 +31,14 @@ def hand_over(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the owner is a
         member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
     """
     if signer.role is Role.STEWARD:
         _require_gone(members, former, name)
     if request.successor not in _coordinators(members):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the successor must be a coordinator in the membership list",
             where=f"hand-over of {name}",
@@ -58,7 +58,7 @@ def take_over(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED for a steward's offer when the owner is a member again; AUDIT for an unknown checkpoint; SIGNATURE;
         errors of `Ownership.take_over`.
     """
@@ -87,12 +87,12 @@ def _coordinators(members: Members) -> set[str]:
 
 def _require_gone(members: Members, owner: str, name: str) -> None:
     if owner in _coordinators(members):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             "a steward hands a project over only where its owner is no longer a member",
             where=name,
             got=f"{owner}, which is one",
-            remedy=f"let {owner} hand it over: `tryst project hand-over`",
+            remedy=f"let {owner} hand it over: `gemel project hand-over`",
         )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tryst.carole.projects import Project
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.projects import Project
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def newest_first(projects: Sequence[Project], after: str) -> list[Project]:
@@ -22,14 +22,14 @@ def newest_first(projects: Sequence[Project], after: str) -> list[Project]:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if there is no such project, as after a restoration.
     """
     if not after:
         return list(reversed(projects))
     found = [place for place, project in enumerate(projects) if project.name == after]
     if not found:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "the list has changed since its page before",
             where="after",

@@ -11,24 +11,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment import near_copies_warnings
-from tryst.carole.engine import Contribution, compare
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.near_copies import near_copies
-from tryst.carole.engine.request_order import request_order
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.projects import JoinedBy
-from tryst.carole.service.known_records import known_records
-from tryst.carole.service.stages import Note
-from tryst.carole.store import Store
-from tryst.carole.store.artifacts import RESOLUTION_REQUEST, rows_of
-from tryst.carole.store.runs import Lease
-from tryst.common.parties import Side
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification
-from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
+from gemel.carole.assessment import near_copies_warnings
+from gemel.carole.engine import Contribution, compare
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.near_copies import near_copies
+from gemel.carole.engine.request_order import request_order
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.projects import JoinedBy
+from gemel.carole.service.known_records import known_records
+from gemel.carole.service.stages import Note
+from gemel.carole.store import Store
+from gemel.carole.store.artifacts import RESOLUTION_REQUEST, rows_of
+from gemel.carole.store.runs import Lease
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification
+from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
 
 
 def request_compared(
@@ -38,7 +38,7 @@ def request_compared(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `resolving.resolve_or_release`.
     """
     plan, parts = plan_of(spec), contributions(store, lease, progress)

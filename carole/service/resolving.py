@@ -15,32 +15,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from tryst.carole.assessment import combine_coded
-from tryst.carole.engine.coded_links import Expected
-from tryst.carole.engine.near_copies import near_copies
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
-from tryst.carole.engine.resolution_request import unpack_request
-from tryst.carole.engine.resolution_result import unpack_result
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result_check import check_result
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.service.computing import Computing
-from tryst.carole.service.ending import end_run
-from tryst.carole.service.requesting import contributions, request_compared, where_of
-from tryst.carole.service.shared_requests import request_computed
-from tryst.carole.service.shares import granted_joint, relayed_shares
-from tryst.carole.service.stages import Note
-from tryst.carole.store import Store
-from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from tryst.carole.store.runs import Lease
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.parties import Side
-from tryst.common.pki.reader import Reader
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification
-from tryst.common.wire.row_handles import RowHandlesRequest
-from tryst.risk.models import JointDistribution
+from gemel.carole.assessment import combine_coded
+from gemel.carole.engine.coded_links import Expected
+from gemel.carole.engine.near_copies import near_copies
+from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
+from gemel.carole.engine.resolution_request import unpack_request
+from gemel.carole.engine.resolution_result import unpack_result
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.result_check import check_result
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.service.computing import Computing
+from gemel.carole.service.ending import end_run
+from gemel.carole.service.requesting import contributions, request_compared, where_of
+from gemel.carole.service.shared_requests import request_computed
+from gemel.carole.service.shares import granted_joint, relayed_shares
+from gemel.carole.service.stages import Note
+from gemel.carole.store import Store
+from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.carole.store.runs import Lease
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.parties import Side
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification
+from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.risk.models import JointDistribution
 
 
 def resolve_or_release(
@@ -59,7 +59,7 @@ def resolve_or_release(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `carry_out`; UPLOAD_CORRUPT if the resolver's result is invalid; errors of `Reader.open`; LEAKAGE if Carole
         would join the rows of more records than the specification allows.
     """

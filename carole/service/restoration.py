@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import grpc
 
-from tryst.carole.service.context import ServiceContext, known_id, project_name
-from tryst.carole.service.wire import entry_to_wire, status_to_wire
-from tryst.carole.store.view import not_found
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.audit.restoration import RestorationDecision
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.rpc.server import caller
-from tryst.common.rpc.trust import Trust
-from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
-from tryst.protos.linkage.v1 import project_pb2, restoration_pb2, restoration_pb2_grpc
+from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.wire import entry_to_wire, status_to_wire
+from gemel.carole.store.view import not_found
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.rpc.server import caller
+from gemel.common.rpc.trust import Trust
+from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
+from gemel.protos.linkage.v1 import project_pb2, restoration_pb2, restoration_pb2_grpc
 
 MAX_RUNS = 1000
 """In one decision."""
@@ -52,7 +52,7 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
         if found is None:
             raise not_found()
         if len(request.runs) > MAX_RUNS or any(len(run.root) not in (0, ROOT_BYTES) for run in request.runs):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a decision names at most {MAX_RUNS} runs, each with a digest of {ROOT_BYTES} bytes or none",
                 where="runs",

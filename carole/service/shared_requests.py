@@ -12,23 +12,23 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.shared.comparing import compare_opened
-from tryst.carole.engine.shared.job import Terms, lead
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.service.computing import Computing, own_contribution
-from tryst.carole.service.requesting import request_rows
-from tryst.carole.service.stages import Note
-from tryst.carole.store import Store
-from tryst.carole.store.runs import Lease
-from tryst.common.parties import Side
-from tryst.common.pki.reader import Reader
-from tryst.common.progress import Progress
-from tryst.common.rpc.joined_session import JoinedSession
-from tryst.common.rpc.session_rows import row_part
-from tryst.common.specification import Specification
-from tryst.common.wire.named_rows import SharedRows
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.shared.comparing import compare_opened
+from gemel.carole.engine.shared.job import Terms, lead
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.service.computing import Computing, own_contribution
+from gemel.carole.service.requesting import request_rows
+from gemel.carole.service.stages import Note
+from gemel.carole.store import Store
+from gemel.carole.store.runs import Lease
+from gemel.common.parties import Side
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
+from gemel.common.rpc.joined_session import JoinedSession
+from gemel.common.rpc.session_rows import row_part
+from gemel.common.specification import Specification
+from gemel.common.wire.named_rows import SharedRows
 
 Computed = tuple[Candidates, NDArray[np.int64], dict[Side, bytes]]
 """What was found, which kept pair comes at each place, and what names its rows to each custodian."""
@@ -48,7 +48,7 @@ def request_computed(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `Computing.computed`, `carole.engine.shared.job.lead` and `carole.engine.compare`; WRONG_STATE if the run was
         taken from this worker.
     """

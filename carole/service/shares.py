@@ -31,16 +31,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.shown_pairs import ShownPairs, shown_pairs
-from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.keys.sealing import SealContext, seal
-from tryst.common.parties import Role, Side
-from tryst.common.pki.members import Members
-from tryst.common.specification import Specification
-from tryst.common.wire.chunks import rechunked
-from tryst.risk.models import JointDistribution
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.shown_pairs import ShownPairs, shown_pairs
+from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.keys.sealing import SealContext, seal
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Members
+from gemel.common.specification import Specification
+from gemel.common.wire.chunks import rechunked
+from gemel.risk.models import JointDistribution
 
 _ID_BYTES = 8
 
@@ -57,7 +57,7 @@ def shares(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if sealing to a recipient's key fails; NOT_FOUND if a role has no member.
     """
     ids = _ids(linkage.pairs.weight.size)
@@ -94,7 +94,7 @@ def relayed_shares(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `shares`.
     """
     files = {side: {"rows.bin": rows[side], "resolved.bin": sealed} for side, sealed in resolved.items()}

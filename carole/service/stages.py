@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from opentelemetry.trace import Span
 
-from tryst.common.observability.tracing import begin_span
+from gemel.common.observability.tracing import begin_span
 
 Note = Callable[[int, int, int], None]
 """Called with candidate pairs, comparison patterns and the most memory that a run's data took, once it has compared."""
@@ -62,7 +62,7 @@ class Stages:
                 self._stage, self._begun = stage, time.monotonic()
                 self._span = begin_span(f"run {stage}", run=self._run, request=self._request)
                 if self._project:
-                    self._span.set_attribute("tryst.project", self._project)
+                    self._span.set_attribute("gemel.project", self._project)
 
     def end(self) -> dict[str, float]:
         """End the last stage; the seconds of each, in the order in which they first began."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tryst.carole.projects.operations import Detail
-from tryst.carole.store.audit import Log
-from tryst.common.audit.file_statement import FileStatement, check_contributed
-from tryst.common.pki.members import Member
-from tryst.common.specification import Specification
-from tryst.common.wire.manifest import Manifest
-from tryst.protos.linkage.v1 import custody_pb2
+from gemel.carole.projects.operations import Detail
+from gemel.carole.store.audit import Log
+from gemel.common.audit.file_statement import FileStatement, check_contributed
+from gemel.common.pki.members import Member
+from gemel.common.specification import Specification
+from gemel.common.wire.manifest import Manifest
+from gemel.protos.linkage.v1 import custody_pb2
 
 RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 """Names of a statement's parts in the details of an audit entry."""
@@ -19,7 +19,7 @@ def file_details(request: custody_pb2.ApproveRequest, member: Member) -> dict[st
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for a statement out of bounds; SIGNATURE if this member has not signed it.
     """
     if not request.HasField("file"):
@@ -50,7 +50,7 @@ def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str)
 
     Raises
     ------
-    TrystError
+    GemelError
         As `check_contributed`.
     """
     layout = manifest.layout

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from tryst.carole.projects import Project
-from tryst.carole.projects.tasks import is_over
-from tryst.carole.service.wire import status_to_wire
-from tryst.carole.store import Store
-from tryst.common.parties import Side
-from tryst.common.rpc.pages import size_of
-from tryst.protos.linkage.v1 import custody_pb2, project_pb2
+from gemel.carole.projects import Project
+from gemel.carole.projects.tasks import is_over
+from gemel.carole.service.wire import status_to_wire
+from gemel.carole.store import Store
+from gemel.common.parties import Side
+from gemel.common.rpc.pages import size_of
+from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 
 ANSWER_BYTES = 256 << 10
 """Of the states in one answer."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.members import Members
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.members import Members
 
 
 def steward_names(members: Members) -> tuple[str, ...]:
@@ -19,12 +19,12 @@ def require_stewards(signatures: int, members: Members) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION.
     """
     found = len(steward_names(members))
     if signatures > 1 and found < signatures:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             f"a release must be signed by {signatures} stewards, and the membership list has fewer",
             where="assessment.signatures",

@@ -6,22 +6,22 @@ import hashlib
 
 import grpc
 
-from tryst.carole.projects import ReleaseSignature, State
-from tryst.carole.service.context import ServiceContext, known_id, project_name
-from tryst.carole.service.later_releases import refuse_unassessed
-from tryst.carole.service.ownership import hand_over
-from tryst.carole.service.project_lists import newest_first
-from tryst.carole.service.stewards import steward_names
-from tryst.carole.service.wire import entry_to_wire, status_to_wire
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.audit.steward_decision import verify_decision
-from tryst.common.parties import Role
-from tryst.common.rpc.certificate_endings import endings_to_wire
-from tryst.common.rpc.pages import page
-from tryst.common.rpc.server import caller
-from tryst.common.rpc.trust import Trust
-from tryst.common.wire.checkpoints import checkpoint_to_wire
-from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
+from gemel.carole.projects import ReleaseSignature, State
+from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.later_releases import refuse_unassessed
+from gemel.carole.service.ownership import hand_over
+from gemel.carole.service.project_lists import newest_first
+from gemel.carole.service.stewards import steward_names
+from gemel.carole.service.wire import entry_to_wire, status_to_wire
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.steward_decision import verify_decision
+from gemel.common.parties import Role
+from gemel.common.rpc.certificate_endings import endings_to_wire
+from gemel.common.rpc.pages import page
+from gemel.common.rpc.server import caller
+from gemel.common.rpc.trust import Trust
+from gemel.common.wire.checkpoints import checkpoint_to_wire
+from gemel.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
 MAX_ENTRIES = 200
 

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tryst.carole.projects.operations import Interruption
-from tryst.carole.store import Store
-from tryst.carole.store.sweeping import Swept
-from tryst.common.errors import TrystError
-from tryst.common.logging_setup import log
+from gemel.carole.projects.operations import Interruption
+from gemel.carole.store import Store
+from gemel.carole.store.sweeping import Swept
+from gemel.common.errors import GemelError
+from gemel.common.logging_setup import log
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
@@ -56,7 +56,7 @@ class Supervisor:
         self,
         store: Store,
         configuration: Path,
-        program: Sequence[str] = (sys.executable, "-m", "tryst.carole.service.worker"),
+        program: Sequence[str] = (sys.executable, "-m", "gemel.carole.service.worker"),
     ) -> None:
         self._store = store
         self._configuration = configuration
@@ -180,7 +180,7 @@ class Supervisor:
     def _sweep(self) -> None:
         try:
             log_swept(self._store.sweep())
-        except TrystError as error:
+        except GemelError as error:
             log.error("not swept", code=error.code.name, error=str(error))
 
     def _free(self) -> None:
@@ -188,7 +188,7 @@ class Supervisor:
         for owner, cause in list(self._ended.items()):
             try:
                 freed = self._store.runs.abandon(owner, cause)
-            except TrystError as error:
+            except GemelError as error:
                 log.error("run not released", code=error.code.name)
                 return
             del self._ended[owner]

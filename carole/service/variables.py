@@ -9,19 +9,19 @@ from collections.abc import Iterable, Iterator
 
 import grpc
 
-from tryst.carole.projects import Project, State
-from tryst.carole.service.context import ServiceContext, known_id, project_name
-from tryst.carole.service.project_lists import newest_first
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import SIDE_OF_ROLE, Role
-from tryst.common.pki.members import Member
-from tryst.common.rpc.pages import page
-from tryst.common.rpc.server import caller
-from tryst.common.rpc.trust import Trust
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.wire.chunks import Chunk
-from tryst.common.wire.sides import side_from_wire, side_to_wire
-from tryst.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
+from gemel.carole.projects import Project, State
+from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.project_lists import newest_first
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import SIDE_OF_ROLE, Role
+from gemel.common.pki.members import Member
+from gemel.common.rpc.pages import page
+from gemel.common.rpc.server import caller
+from gemel.common.rpc.trust import Trust
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.wire.chunks import Chunk
+from gemel.common.wire.sides import side_from_wire, side_to_wire
+from gemel.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
 
 
 def put_variables(
@@ -65,17 +65,17 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION.
     """
     analysts = {member.name for member in trust.members.with_role(Role.ANALYST)}
     if missing := sorted({transfer.to for transfer in transfers if transfer.to_analyst} - analysts):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "columns are granted to a recipient that is no member with the role analyst",
             where="release.variables",
             got=", ".join(missing),
-            remedy="enrol it (`tryst party enrol --role analyst`) and have all take the new membership list, or name"
+            remedy="enrol it (`gemel party enrol --role analyst`) and have all take the new membership list, or name"
             " alice or bob",
         )
 

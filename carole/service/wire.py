@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tryst.carole.projects import NewEpoch, Project, Run, State
-from tryst.carole.projects.operations.outcome import Detail
-from tryst.carole.projects.restoration import awaited, name_of
-from tryst.carole.projects.tasks import blocking_error
-from tryst.carole.service.conditions import Conditions, Reported
-from tryst.carole.store.former_projects import FormerProjects
-from tryst.common.audit import AuditEntry
-from tryst.common.audit.reason import MAX_REASON
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.check import PART_BYTES, canary_part_names
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import audit_pb2, contribution_pb2, custody_pb2, project_pb2
+from gemel.carole.projects import NewEpoch, Project, Run, State
+from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.restoration import awaited, name_of
+from gemel.carole.projects.tasks import blocking_error
+from gemel.carole.service.conditions import Conditions, Reported
+from gemel.carole.store.former_projects import FormerProjects
+from gemel.common.audit import AuditEntry
+from gemel.common.audit.reason import MAX_REASON
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.check import PART_BYTES, canary_part_names
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.common.wire.sides import side_to_wire
+from gemel.protos.linkage.v1 import audit_pb2, contribution_pb2, custody_pb2, project_pb2
 
 _LONGEST_ERROR = 2000
 
@@ -116,16 +116,16 @@ def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, D
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for invalid shares, or for an override without a reason or with one that is too long.
     """
     if not request.HasField("leakage"):
         return {}
     stated = request.leakage
     if not (0.0 <= stated.worst <= 1.0 and 0.0 <= stated.limit <= 1.0):
-        raise TrystError(ErrorCode.PARAMETER, "shares are from 0 to 1", where="leakage", got="others")
+        raise GemelError(ErrorCode.PARAMETER, "shares are from 0 to 1", where="leakage", got="others")
     if stated.overridden and not 0 < len(stated.reason.strip()) <= MAX_REASON:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"an override has a reason of up to {MAX_REASON} characters",
             where="leakage",
@@ -142,14 +142,14 @@ def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) ->
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for another number of parts, or for a digest of another length.
     """
     names, found = canary_part_names(field.name for field in spec.fields), list(request.canary_parts)
     if not found:
         return {}
     if len(found) != len(names) or any(len(part) != PART_BYTES for part in found):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes",
             where="report",

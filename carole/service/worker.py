@@ -1,4 +1,4 @@
-"""The process that works on runs: ``python -m tryst.carole.service.worker``, started and watched by `supervisor`.
+"""The process that works on runs: ``python -m gemel.carole.service.worker``, started and watched by `supervisor`.
 
 It takes runs from the database by lease, one at a time, and erases what is due in between. There are as many workers as
 `limits.workers`; a project has one active run at most, so that none ever has two of them, and runs are taken in the
@@ -21,32 +21,32 @@ from pathlib import Path
 
 from structlog.contextvars import bound_contextvars
 
-from tryst.carole.cluster.engine_section import DaskEngine, EngineConfiguration
-from tryst.carole.configuration import CaroleConfiguration, load_carole
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.unit_pool import UnitPools
-from tryst.carole.service.computing import Computing, GaveWayError
-from tryst.carole.service.linking import carry_out
-from tryst.carole.service.own_service import OwnAddress, OwnService
-from tryst.carole.service.stages import Stages
-from tryst.carole.service.supervisor import STORAGE_FAILED
-from tryst.carole.store import Store
-from tryst.carole.store.runs import Lease
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping_configuration import open_wrapper
-from tryst.common.logging_setup import begin_log, log, place_of
-from tryst.common.observability.tracing import begin_tracing
-from tryst.common.parent_process import end_with_parent
-from tryst.common.parties import Role
-from tryst.common.periodic import Periodic
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import UNPINNED, ListPin
-from tryst.common.pki.reader import Reader
-from tryst.common.pki.sealing_renewal import require_sealing_keys
-from tryst.common.rpc.status import for_others, passes
-from tryst.common.specification import load_specification
+from gemel.carole.cluster.engine_section import DaskEngine, EngineConfiguration
+from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.unit_pool import UnitPools
+from gemel.carole.service.computing import Computing, GaveWayError
+from gemel.carole.service.linking import carry_out
+from gemel.carole.service.own_service import OwnAddress, OwnService
+from gemel.carole.service.stages import Stages
+from gemel.carole.service.supervisor import STORAGE_FAILED
+from gemel.carole.store import Store
+from gemel.carole.store.runs import Lease
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping_configuration import open_wrapper
+from gemel.common.logging_setup import begin_log, log, place_of
+from gemel.common.observability.tracing import begin_tracing
+from gemel.common.parent_process import end_with_parent
+from gemel.common.parties import Role
+from gemel.common.periodic import Periodic
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import UNPINNED, ListPin
+from gemel.common.pki.reader import Reader
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.rpc.status import for_others, passes
+from gemel.common.specification import load_specification
 
 POLL_SECONDS = 0.2
 RENEWAL_SECONDS = 0.3
@@ -95,7 +95,7 @@ class Heartbeat:
                 self._lost.set()
                 return False
             self._reported, self._at = now, time.monotonic()
-        except TrystError as error:
+        except GemelError as error:
             # The lease outlives a short absence of the database.
             log.warning("lease renewal failed", run=self._lease.run, request=self._lease.call, code=error.code.name)
         return True
@@ -148,7 +148,7 @@ class Worker:
     def _erase(self) -> None:
         try:
             count = self._store.retention.enforce()
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.CONFIGURATION:
                 raise
             log.error("nothing erased", error=str(error))
@@ -182,7 +182,7 @@ class Worker:
             log.warning("run lost", project=lease.project)
         except GaveWayError:
             log.info("run gave way", project=lease.project)
-        except TrystError as error:
+        except GemelError as error:
             if passes(error.code):
                 raise
             # For the coordinator. The memory of a run can be discussed; paths of Carole's machine are for her log.
@@ -211,7 +211,7 @@ class Worker:
         granted = {"granted_bytes": float(self._resources.memory_bytes)}
         try:
             self._store.runs.note_figures(lease.project, lease.run, stages.end(), {**stages.sizes, **granted})
-        except TrystError as error:
+        except GemelError as error:
             # The run itself has ended as it should.
             log.warning("figures of a run not stored", code=error.code.name)
 
@@ -219,7 +219,7 @@ class Worker:
         log.error("run failed", project=lease.project, **details)
         try:
             self._store.runs.fail(lease, text)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.WRONG_STATE:
                 raise
             log.warning("run lost", project=lease.project)
@@ -229,7 +229,7 @@ def _units(engine: EngineConfiguration) -> UnitPools | None:
     """Where the shards of a run are worked on, if not here."""
     if not isinstance(engine, DaskEngine):
         return None
-    from tryst.carole.cluster.cluster_units import cluster_units
+    from gemel.carole.cluster.cluster_units import cluster_units
 
     engine.check()
     return partial(cluster_units, engine)
@@ -251,7 +251,7 @@ def main(arguments: list[str] | None = None) -> int:
         begin_tracing("worker")
         pin = ListPin(given.config.absolute())
         Worker(configuration, given.owner, given.holder, OwnService(configuration, address, pin), pin).work()
-    except TrystError as error:
+    except GemelError as error:
         log.error("worker failed", code=error.code.name, error=str(error))
         return STORAGE_FAILED if passes(error.code) else 1
     return 0

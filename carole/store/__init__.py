@@ -10,6 +10,6 @@ A store is made once (`provision`), brought from version to version (`migrations
 (`tenure`) and backed up while she serves (`backup`).
 """
 
-from tryst.carole.store.store import Store
+from gemel.carole.store.store import Store
 
 __all__ = ["Store"]

@@ -14,18 +14,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from tryst.carole.projects import Project, Run
-from tryst.carole.projects.operations import Outcome, require_waiting
-from tryst.carole.projects.restoration import refuse_standstill
-from tryst.carole.store.changes import Change, Changes
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, chunk_conflict
-from tryst.carole.store.payload_reader import PayloadReader
-from tryst.carole.store.tables import artifacts, payloads
-from tryst.carole.store.view import not_found, read_project
-from tryst.carole.store.writing import Owned, writing
-from tryst.common.parties import Side
-from tryst.common.wire.chunks import Chunk
+from gemel.carole.projects import Project, Run
+from gemel.carole.projects.operations import Outcome, require_waiting
+from gemel.carole.projects.restoration import refuse_standstill
+from gemel.carole.store.changes import Change, Changes
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads, chunk_conflict
+from gemel.carole.store.payload_reader import PayloadReader
+from gemel.carole.store.tables import artifacts, payloads
+from gemel.carole.store.view import not_found, read_project
+from gemel.carole.store.writing import Owned, writing
+from gemel.common.parties import Side
+from gemel.common.wire.chunks import Chunk
 
 Allowed = Callable[[Project], object]
 """Raises where the project does not let an artifact be exchanged now."""
@@ -78,7 +78,7 @@ class Artifacts:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if there is no such artifact; errors of `allowed`: WRONG_STATE if the run does not wait;
             PARAMETER for an index past the end.
         """
@@ -125,7 +125,7 @@ class Artifacts:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND, WRONG_STATE; errors of `allowed` and `begin`; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as
             `Chunk.check`; CHUNK_CONFLICT for a chunk of other content, or another one under an index that has one;
             UPLOAD_CORRUPT if the content does not match its root digest.

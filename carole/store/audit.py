@@ -15,16 +15,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from tryst.carole.projects.operations import Entry
-from tryst.carole.projects.transitions import SYSTEM, Action
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
-from tryst.common.audit import AuditEntry, Checkpoint, merkle
-from tryst.common.audit.entry import canonical, new_salt
-from tryst.common.audit.signed_note import NoteLine
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.transitions import SYSTEM, Action
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
+from gemel.common.audit import AuditEntry, Checkpoint, merkle
+from gemel.common.audit.entry import canonical, new_salt
+from gemel.common.audit.signed_note import NoteLine
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
 
 
 def append(connection: Connection, at: int, project: str, entries: Iterable[Entry]) -> None:
@@ -103,18 +103,18 @@ def node(connection: Connection, height: int, position: int) -> bytes:
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT if it is missing.
     """
     query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
     found = connection.execute(query).scalar()
     if found is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             "the audit log has been damaged",
             where=f"entries {(position << height) + 1} to {(position + 1) << height}",
             got="a missing node of its tree",
-            remedy="stop Carole, keep the database as it is, and run 'tryst audit verify'",
+            remedy="stop Carole, keep the database as it is, and run 'gemel audit verify'",
         )
     return bytes(found)
 
@@ -167,13 +167,13 @@ class Log:
 
         Raises
         ------
-        TrystError
+        GemelError
             AUDIT if the log has fewer: it was cut, or the caller has seen another.
         """
         with self._database.read() as connection:
             shown = newest(connection)
             if size > shown.size:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.AUDIT,
                     "the audit log is shorter than the one seen before",
                     where="audit log",
@@ -292,12 +292,12 @@ class Log:
 
         Raises
         ------
-        TrystError
+        GemelError
             AUDIT if the log has fewer entries.
         """
         with self._database.read() as connection:
             if not 0 <= old <= new <= last(connection):
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.AUDIT, "the audit log has fewer entries", where="audit log", got=f"{old} and {new}"
                 )
             return merkle.consistency_proof(old, new, lambda h, p: node(connection, h, p))

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, inspect, select
 
-from tryst.carole.store.audit import checkpoint_of, entry_of, last
-from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
-from tryst.common.audit import AuditEntry, Checkpoint, Tree
-from tryst.common.errors import TrystError
-from tryst.common.keys.identity import PublicIdentity
+from gemel.carole.store.audit import checkpoint_of, entry_of, last
+from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
+from gemel.common.audit import AuditEntry, Checkpoint, Tree
+from gemel.common.errors import GemelError
+from gemel.common.keys.identity import PublicIdentity
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _checkpoints(connection: Connection, linker: PublicIdentity) -> list[Checkpo
         try:
             checkpoint.verify(linker)
             forged = checkpoint.log != checkpoints[0].log
-        except TrystError:
+        except GemelError:
             forged = True
         if forged:
             raise _FoundError(f"the checkpoint over {checkpoint.size} entries is not Carole's", before + 1)
@@ -155,7 +155,7 @@ def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Seq
     for count, checkpoint in enumerate(sorted(kept, key=lambda c: c.size)):
         try:
             checkpoint.verify(linker)
-        except TrystError:
+        except GemelError:
             raise _FoundError(
                 f"a kept checkpoint, over {checkpoint.size} entries, was not signed by this Carole; it is no evidence "
                 "for or against the log",

@@ -1,4 +1,4 @@
-"""The audit log for readers without Tryst: what is hashed of each entry, and its proofs; see docs/audit-log.md."""
+"""The audit log for readers without Gemel: what is hashed of each entry, and its proofs; see docs/audit-log.md."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from tryst.carole.store.audit import entry_of, newest, node
-from tryst.carole.store.tables import audit
-from tryst.common.audit import merkle
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from gemel.carole.store.audit import entry_of, newest, node
+from gemel.carole.store.tables import audit
+from gemel.common.audit import merkle
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
 
 
 def exported(connection: Connection, identity: Identity, project: str | None, since: int) -> Iterator[dict[str, Any]]:
@@ -28,7 +28,7 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the log has fewer entries than `since`.
 
     Notes
@@ -37,12 +37,12 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
     """
     shown = newest(connection)
     if since > shown.size:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the log has fewer entries than the older checkpoint",
             where="--since",
             got=f"{since}, and {shown.size} entries",
-            remedy="if the checkpoint is this log's, the log was cut: run 'tryst audit verify' with it",
+            remedy="if the checkpoint is this log's, the log was cut: run 'gemel audit verify' with it",
         )
 
     def hash_of(height: int, position: int) -> bytes:

@@ -24,20 +24,20 @@ from pathlib import Path
 from sqlalchemy import Connection, MetaData, select, text
 from sqlalchemy.engine import make_url
 
-from tryst.carole.bucket import Bucket
-from tryst.carole.store import audit, audit_check
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.clock_guard import believe
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.migrations import migrate, schema_version
-from tryst.carole.store.provision import claimed, new_place, record_upgrade, require_unused
-from tryst.carole.store.restoring import record_restoration
-from tryst.carole.store.tables import chunks, metadata
-from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.identity import Identity
-from tryst.common.versions import STORE
+from gemel.carole.bucket import Bucket
+from gemel.carole.store import audit, audit_check
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.clock_guard import believe
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.migrations import migrate, schema_version
+from gemel.carole.store.provision import claimed, new_place, record_upgrade, require_unused
+from gemel.carole.store.restoring import record_restoration
+from gemel.carole.store.tables import chunks, metadata
+from gemel.common.durable import sync_folder, whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.identity import Identity
+from gemel.common.versions import STORE
 
 DATABASE, BLOBS, MANIFEST = "carole.db", "blobs", "backup.json"
 OLDEST = 6
@@ -73,14 +73,14 @@ def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manif
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS if the folder exists; BUSY if content was erased or packed meanwhile, CONFIGURATION if it cannot be
         written, DATABASE if blobs cannot be read now: then nothing of it is left.
     """
     try:
         target.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS, "a backup is written into a new folder", where=str(target), remedy="name another one"
         ) from None
     source = Database(url)
@@ -116,7 +116,7 @@ def restore(
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE if the place is not empty, or the backup is not complete, or of a version newer than this program or
         older than `OLDEST`; AUDIT if its log is not intact under Carole's key. The database is then as it was; files of
         blobs may remain, and a repetition goes on.
@@ -129,12 +129,12 @@ def restore(
     with _opened(source) as (manifest, connection, version):
         found = audit_check.verify(connection, identity.public)
         if not found.intact:
-            raise TrystError(ErrorCode.AUDIT, found.finding, where=str(source), remedy="use another backup")
+            raise GemelError(ErrorCode.AUDIT, found.finding, where=str(source), remedy="use another backup")
         files = _files(connection)
 
         def prepare(written: Connection, where: str) -> None:
             if schema_version(written) is not None:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.DATABASE,
                     "a backup is restored into an empty database",
                     where=where,
@@ -181,24 +181,24 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
         nonlocal version
         found = schema_version(connection)
         if found is None or not OLDEST <= found <= STORE:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.DATABASE,
                 f"a backup must have schema version {OLDEST} to {STORE}",
                 where=str(source),
                 got="none" if found is None else str(found),
-                remedy="restore it with the version of Tryst that wrote it",
+                remedy="restore it with the version of Gemel that wrote it",
             )
         version = found
 
     try:
         manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DATABASE,
             "this is not a complete backup",
             where=str(source),
             got=f"no {MANIFEST} that can be read",
-            remedy="name the folder that 'tryst carole backup' wrote",
+            remedy="name the folder that 'gemel carole backup' wrote",
         ) from None
     database = Database(f"sqlite:///{source / DATABASE}", prepare=prepare)
     try:
@@ -242,10 +242,10 @@ def _copy_files(source: Blobs, target: Path, files: list[tuple[str, str]]) -> No
     for payload, name in files:
         try:
             content = source.read(payload, name)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.VAULT:
                 raise
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.BUSY,
                 "content was erased while the backup was made, or an upload was completed",
                 where=error.where,
@@ -261,7 +261,7 @@ def _copy_files(source: Blobs, target: Path, files: list[tuple[str, str]]) -> No
 def _refuse_missing(blobs: Path, files: list[tuple[str, str]]) -> None:
     missing = sum(not (blobs / payload / name).is_file() for payload, name in files)
     if missing:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DATABASE,
             "this is not a complete backup",
             where=str(blobs),

@@ -18,9 +18,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tryst.carole.bucket import Bucket
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.missing_module import missing_module
+from gemel.carole.bucket import Bucket
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.missing_module import missing_module
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -45,7 +45,7 @@ class BlobBucket:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for files that cannot be read; MODULE_MISSING without the extra `objects`.
     """
 
@@ -116,7 +116,7 @@ class BlobBucket:
             except Exception as error:
                 if _code(error) not in ("NoSuchKey", "InvalidRange"):
                     raise
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.VAULT,
                     "a stored chunk cannot be read",
                     where=self.where,
@@ -145,7 +145,7 @@ class BlobBucket:
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
-        """Convert the object store's errors, which quote requests, to Tryst's, which name what to do."""
+        """Convert the object store's errors, which quote requests, to Gemel's, which name what to do."""
         from obstore.exceptions import BaseError
 
         try:
@@ -154,7 +154,7 @@ class BlobBucket:
             code, reason, remedy = _meaning(error)
             status = _STATUS.search(str(error))
             got = " ".join(part for part in (status[1] if status else "", _code(error)) if part)
-            raise TrystError(
+            raise GemelError(
                 code, f"{self.name} {what}: {reason}", where=self.where, got=got or "no answer", remedy=remedy
             ) from None
 
@@ -215,7 +215,7 @@ def _opened(bucket: Bucket) -> S3Store:
         )
     except BaseError:
         # Its text may quote the environment.
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the object store's client cannot be made",
             where=bucket.url,
@@ -237,7 +237,7 @@ def _credentials(file: Path | None) -> dict[str, Any]:
         }
         return {**given, **({"session_token": token} if (token := found.get("aws_session_token")) else {})}
     except (configparser.Error, KeyError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the credentials of the object store are not those of a file of AWS'",
             where=str(file),

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import FULL, ErrorCode, code_of, file_error
-from tryst.common.folder_lock import lock_folder
-from tryst.common.observability.disks import check_writable
+from gemel.common.durable import sync_folder, whole_file
+from gemel.common.errors import FULL, ErrorCode, code_of, file_error
+from gemel.common.folder_lock import lock_folder
+from gemel.common.observability.disks import check_writable
 
 IDENTITY = "identity"
 """The file with the name of the store that the folder belongs to."""
@@ -44,7 +44,7 @@ class BlobFolder:
 
         Raises
         ------
-        TrystError
+        GemelError
             BUSY if another process has it; DATABASE if there is no such folder.
         """
         try:

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tryst.carole.bucket import Bucket
-from tryst.carole.store.blob_bucket import BlobBucket
-from tryst.carole.store.blob_folder import BlobFolder
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.bucket import Bucket
+from gemel.carole.store.blob_bucket import BlobBucket
+from gemel.carole.store.blob_folder import BlobFolder
+from gemel.common.errors import ErrorCode, GemelError
 
 _MISPLACED = (
     "find out where it is: a volume that is not mounted or a mistyped path looks like this; blobs and database of one "
@@ -119,7 +119,7 @@ class Blobs:
 
         Raises
         ------
-        TrystError
+        GemelError
             BUSY if another process has it; DATABASE if there is no such place.
         """
         self.place = self._at.claim()
@@ -129,12 +129,12 @@ class Blobs:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE.
         """
         found = self.identity()
         if found != store:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.DATABASE,
                 f"{self._at.name} does not belong to this database",
                 where=self._at.where,
@@ -157,12 +157,12 @@ class Blobs:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE.
         """
         unknown = sorted(set(self._payloads(f"{newest:0{_NUMBER_DIGITS}x}g")) - set(known))
         if unknown:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.DATABASE,
                 f"the database does not know all payloads in {self._at.name}: it is older, or another store's",
                 where=self._at.where,
@@ -183,7 +183,7 @@ class Blobs:
 
         Raises
         ------
-        TrystError
+        GemelError
             STORAGE_FULL if there is no room, DATABASE if it is refused otherwise; what is left then, a sweep removes.
         """
         name = secrets.token_hex(16)
@@ -199,7 +199,7 @@ class Blobs:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the file is missing; DATABASE where it cannot be reached now.
         """
         return self._at.get(payload, file, start, length)

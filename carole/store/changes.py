@@ -15,14 +15,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from tryst.carole.projects import Grant, Project, Run, RunState, State, Upload
-from tryst.carole.projects.operations import Entry, Outcome
-from tryst.carole.projects.transitions import SYSTEM, Action
-from tryst.carole.store import audit
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
-from tryst.carole.store.release_record import record_release, released_counts
-from tryst.carole.store.tables import (
+from gemel.carole.projects import Grant, Project, Run, RunState, State, Upload
+from gemel.carole.projects.operations import Entry, Outcome
+from gemel.carole.projects.transitions import SYSTEM, Action
+from gemel.carole.store import audit
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock, EncryptedPayloads
+from gemel.carole.store.release_record import record_release, released_counts
+from gemel.carole.store.tables import (
     approvals,
     artifacts,
     declines,
@@ -38,8 +38,8 @@ from tryst.carole.store.tables import (
     runs,
     uploads,
 )
-from tryst.carole.store.view import lock_project
-from tryst.common.parties import Role, Side
+from gemel.carole.store.view import lock_project
+from gemel.common.parties import Role, Side
 
 Row = tuple[tuple[str, Any], ...]
 """A row's key within its project: names of columns and their values."""
@@ -71,7 +71,7 @@ class Changes:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         with self._database.write() as connection:

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import update
 
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
-from tryst.carole.store.tables import chunks
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
+from gemel.carole.store.tables import chunks
+from gemel.common.errors import ErrorCode, GemelError
 
 PACK_BYTES = 64 << 20
 """Longest file, which is held in memory while it is made."""
@@ -27,7 +27,7 @@ def pack(database: Database, blobs: Blobs, payloads: EncryptedPayloads, payload:
 
     Raises
     ------
-    TrystError
+    GemelError
         VAULT if a file is missing or shorter than its chunk; STORAGE_FULL, DATABASE; BUSY if another call has packed
         the same chunks meanwhile.
     """
@@ -45,7 +45,7 @@ def pack(database: Database, blobs: Blobs, payloads: EncryptedPayloads, payload:
                         same = chunks.c.payload == payload, chunks.c.position == chunk.position
                         change = update(chunks).where(*same, chunks.c.file == chunk.file)
                         if connection.execute(change.values(file=file, start=start)).rowcount != 1:
-                            raise TrystError(
+                            raise GemelError(
                                 ErrorCode.BUSY,
                                 "the payload is being packed, or was erased",
                                 where=f"payload {payload}",
@@ -78,7 +78,7 @@ def groups(stored: Sequence[StoredChunk], longest: int) -> Iterator[list[StoredC
 def _whole(blobs: Blobs, payload: str, chunk: StoredChunk) -> bytes:
     content = blobs.read(payload, chunk.file)
     if len(content) != chunk.encrypted_bytes:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.VAULT,
             f"the file of chunk {chunk.position} must have {chunk.encrypted_bytes} bytes",
             where=f"payload {payload}",

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, insert, select, update
 
-from tryst.carole.projects.operations import Entry
-from tryst.carole.projects.transitions import SYSTEM, Action
-from tryst.carole.store import audit, tenure
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.tables import meta
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.transitions import SYSTEM, Action
+from gemel.carole.store import audit, tenure
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.tables import meta
+from gemel.common.errors import ErrorCode, GemelError
 
 MAX_DAYS = 7
 """Longer than Carole is stopped over a few holidays, and shorter than most retention."""
@@ -55,7 +55,7 @@ class ClockGuard:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION.
         """
         now = self._clock()
@@ -63,12 +63,12 @@ class ClockGuard:
             before = _remembered(connection)
         if before is not None and not _near(before, now):
             days = (now - before) / DAY_MS
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"the clock must be within {MAX_DAYS} days of when the store was last in use; nothing is erased",
                 where=self._database.where,
                 got=f"{abs(days):.0f} days {'ahead' if days > 0 else 'back'}",
-                remedy="set the clock of Carole's machine; if it is right, stop her and 'tryst carole confirm-clock'",
+                remedy="set the clock of Carole's machine; if it is right, stop her and 'gemel carole confirm-clock'",
             )
 
 
@@ -84,7 +84,7 @@ def confirm(connection: Connection, place: str, where: str, now: int) -> int:
 
     Raises
     ------
-    TrystError
+    GemelError
         BUSY while a Carole holds the store.
     """
     holder = tenure.take(connection, place, where)

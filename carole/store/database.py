@@ -18,13 +18,13 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from tryst.carole.store import tenure
-from tryst.carole.store.database_file import BUSY_SECONDS, DatabaseFile
-from tryst.carole.store.migrations import schema_version
-from tryst.carole.store.tables import meta
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.missing_module import installing
-from tryst.common.versions import STORE
+from gemel.carole.store import tenure
+from gemel.carole.store.database_file import BUSY_SECONDS, DatabaseFile
+from gemel.carole.store.migrations import schema_version
+from gemel.carole.store.tables import meta
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import installing
+from gemel.common.versions import STORE
 
 _FORGET_MS = 1000
 """How long an erasure waits for readers: its caller waits with it."""
@@ -38,7 +38,7 @@ def newest_schema(connection: Connection, where: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE, with the command that helps.
     """
     version = schema_version(connection)
@@ -46,12 +46,12 @@ def newest_schema(connection: Connection, where: str) -> None:
         return
     if version is None:
         remedy = "find out where the store is: a volume that is not mounted, a mistyped path or an empty PostgreSQL "
-        remedy += "looks like this; for a new store, 'tryst carole init'"
+        remedy += "looks like this; for a new store, 'gemel carole init'"
     elif version < STORE:
-        remedy = "stop Carole, back up, and 'tryst carole upgrade'"
+        remedy = "stop Carole, back up, and 'gemel carole upgrade'"
     else:
-        remedy = "run the version of Tryst that upgraded it"
-    raise TrystError(
+        remedy = "run the version of Gemel that upgraded it"
+    raise GemelError(
         ErrorCode.DATABASE,
         f"the database must have schema version {STORE}",
         where=where,
@@ -103,7 +103,7 @@ class Database:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of `prepare`.
     """
 
@@ -125,9 +125,9 @@ class Database:
         self._engine = _engine(parsed, self._file)
         # By PostgreSQL's default each statement of one transaction sees a different state.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        self._reading = self._engine.execution_options(tryst_reading=True, **level)
+        self._reading = self._engine.execution_options(gemel_reading=True, **level)
         level = {} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
-        self._looking = self._engine.execution_options(tryst_reading=True, **level)
+        self._looking = self._engine.execution_options(gemel_reading=True, **level)
         with self._translated(), self._engine.begin() as connection:
             prepare(connection, self.where)
             if seal is not None:
@@ -139,7 +139,7 @@ class Database:
         """Close every connection; with `release` end the tenure first."""
         if release and self.holder:
             # Else it ends by itself.
-            with suppress(TrystError), self._translated(), self._engine.begin() as connection:
+            with suppress(GemelError), self._translated(), self._engine.begin() as connection:
                 tenure.release(connection, self.holder)
         self._engine.dispose()
 
@@ -171,7 +171,7 @@ class Database:
 
         Raises
         ------
-        TrystError
+        GemelError
             BUSY if this process does not hold the store; DATABASE if SQLite's file has vanished: then nothing of the
             block counts, even where it was committed to a file that is no longer the store.
         """
@@ -208,16 +208,16 @@ class Database:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Convert the database's errors, which may quote a statement, to Tryst's, which do not."""
+        """Convert the database's errors, which may quote a statement, to Gemel's, which do not."""
         try:
             yield
         except PoolTimeoutError:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.BUSY, "all connections to the database are in use", where=self.where, remedy="try again"
             ) from None
         except DBAPIError as error:
             code, what, remedy = _meaning(error)
-            raise TrystError(code, what, where=self.where, got=type(error.orig).__name__, remedy=remedy) from None
+            raise GemelError(code, what, where=self.where, got=type(error.orig).__name__, remedy=remedy) from None
 
 
 def _meaning(error: DBAPIError) -> tuple[ErrorCode, str, str]:
@@ -249,7 +249,7 @@ def _parse(url: str) -> URL:
         known = False
     if not known or (parsed.get_backend_name() == "sqlite" and not parsed.database):
         # The URL itself is not shown: it may hold a password.
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the database is given as sqlite:///path or postgresql+psycopg://user@host/name",
             where="store.database",
@@ -266,7 +266,7 @@ def _engine(url: URL, file: DatabaseFile | None) -> Engine:
     try:
         engine = create_engine(url, pool_size=10, max_overflow=20, **options)
     except (ImportError, NoSuchModuleError, ArgumentError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the driver of this database is not installed",
             where="store.database",
@@ -294,5 +294,5 @@ def _configure_sqlite(raw: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    reading = connection.get_execution_options().get("tryst_reading")
+    reading = connection.get_execution_options().get("gemel_reading")
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

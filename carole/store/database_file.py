@@ -10,8 +10,8 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-from tryst.common.errors import ErrorCode, file_error
-from tryst.common.standing_file import StandingFile
+from gemel.common.errors import ErrorCode, file_error
+from gemel.common.standing_file import StandingFile
 
 BUSY_SECONDS = 15
 """How long a writer waits for another one."""
@@ -29,7 +29,7 @@ class DatabaseFile:
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE if it is missing.
     """
 
@@ -46,7 +46,7 @@ class DatabaseFile:
                 path,
                 error,
                 "find out where it is: a volume that is not mounted or a mistyped path looks like this; for a new "
-                "store, 'tryst carole init'",
+                "store, 'gemel carole init'",
             ) from None
 
     def connect(self) -> sqlite3.Connection:
@@ -59,7 +59,7 @@ class DatabaseFile:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE.
         """
         self._standing.require()

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
-from tryst.carole.store.blobs import Blobs, new_payload
-from tryst.carole.store.database import Database
-from tryst.carole.store.resting_digests import DIGEST_BYTES, digest_of, resting, resting_root, root_of
-from tryst.carole.store.tables import artifacts, chunks, meta, payloads, results
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
-from tryst.common.parties import CUSTODIANS
-from tryst.common.wire.chunks import Chunk, root_digest
+from gemel.carole.store.blobs import Blobs, new_payload
+from gemel.carole.store.database import Database
+from gemel.carole.store.resting_digests import DIGEST_BYTES, digest_of, resting, resting_root, root_of
+from gemel.carole.store.tables import artifacts, chunks, meta, payloads, results
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
+from gemel.common.parties import CUSTODIANS
+from gemel.common.wire.chunks import Chunk, root_digest
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
@@ -63,7 +63,7 @@ class EncryptedPayloads:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if it has been erased.
         """
         return self._vault.unwrap(subject_of(payload), self.wrapped_key(connection, payload))
@@ -114,7 +114,7 @@ class EncryptedPayloads:
 
         Raises
         ------
-        TrystError
+        GemelError
             CHUNK_CONFLICT if the payload was started with other content, or has another chunk under this index;
             UPLOAD_CORRUPT if all chunks are present and do not match their root digest; WRONG_STATE if the payload has
             been erased.
@@ -144,7 +144,7 @@ class EncryptedPayloads:
             count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.payload == payload))
             complete = count == chunk.count
             if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.UPLOAD_CORRUPT,
                     "the data received does not match its root digest",
                     where=where,
@@ -188,7 +188,7 @@ class EncryptedPayloads:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the file is missing; DATABASE where it cannot be reached now.
         """
         first, last = run[0], run[-1]
@@ -205,7 +205,7 @@ class EncryptedPayloads:
         content = key.decrypt(chunk.position, encrypted)
         digest = hashlib.sha256(content).digest()
         if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT, "a stored chunk does not match its database row", where=subject_of(payload)
             )
         return content, digest
@@ -215,12 +215,12 @@ class EncryptedPayloads:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
         """
         row = connection.execute(select(payloads).where(payloads.c.id == payload)).one()
         if index >= row.chunks:
-            raise TrystError(ErrorCode.PARAMETER, f"there are {row.chunks} chunks", where=where, got=f"index {index}")
+            raise GemelError(ErrorCode.PARAMETER, f"there are {row.chunks} chunks", where=where, got=f"index {index}")
         chunk = self.chunk(connection, payload, index)
         key = self.key(connection, payload)
         if chunk is None:
@@ -288,9 +288,9 @@ class EncryptedPayloads:
             connection.execute(update(payloads).where(payloads.c.id == row.id).values(root=sealed))
 
 
-def chunk_conflict(what: str, where: str) -> TrystError:
+def chunk_conflict(what: str, where: str) -> GemelError:
     """The error for content other than what was sent before."""
-    return TrystError(
+    return GemelError(
         ErrorCode.CHUNK_CONFLICT,
         what,
         where=where,
@@ -298,9 +298,9 @@ def chunk_conflict(what: str, where: str) -> TrystError:
     )
 
 
-def erased() -> TrystError:
+def erased() -> GemelError:
     """The error for content that has been erased."""
-    return TrystError(
+    return GemelError(
         ErrorCode.WRONG_STATE,
         "the requested content has been erased: it expired, or its project was erased, or it was replaced",
         remedy="contribute again, under a new upload, if the project still waits for it",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from tryst.carole.store.database import Database
-from tryst.carole.store.tables import approvals, projects, runs
-from tryst.common.parties import Side
+from gemel.carole.store.database import Database
+from gemel.carole.store.tables import approvals, projects, runs
+from gemel.common.parties import Side
 
 DAYS = 365
 """Releases older than this are not counted."""

@@ -10,18 +10,18 @@ from functools import partial
 
 from sqlalchemy import update
 
-from tryst.carole.projects import Project, operations
-from tryst.carole.projects.operations import Outcome
-from tryst.carole.store.artifacts import Artifacts, row_of
-from tryst.carole.store.changes import Change, Changes
-from tryst.carole.store.database import Database
-from tryst.carole.store.quota import Quota
-from tryst.carole.store.tables import artifacts
-from tryst.carole.store.view import not_found, read_project, transfer_names
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
+from gemel.carole.projects import Project, operations
+from gemel.carole.projects.operations import Outcome
+from gemel.carole.store.artifacts import Artifacts, row_of
+from gemel.carole.store.changes import Change, Changes
+from gemel.carole.store.database import Database
+from gemel.carole.store.quota import Quota
+from gemel.carole.store.tables import artifacts
+from gemel.carole.store.view import not_found, read_project, transfer_names
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 
 
 class GrantedVariables:
@@ -41,7 +41,7 @@ class GrantedVariables:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `operations.require_sendable` and `Artifacts.put`; UPLOAD_LIMIT above the quota.
         """
 
@@ -59,7 +59,7 @@ class GrantedVariables:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `operations.require_receivable`; PARAMETER for an index past the end.
         """
         allowed = partial(operations.require_receivable, role=role, run=run, transfer=transfer)
@@ -70,7 +70,7 @@ class GrantedVariables:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `fetch`; UPLOAD_CORRUPT if the root digest is another.
         """
         artifact = self._artifact(name, transfer)
@@ -78,7 +78,7 @@ class GrantedVariables:
             outcome = operations.receive_variables(change.project, role, member, run, transfer)
             row = row_of(change.connection, run, artifact)
             if row is None or row.root != root:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.UPLOAD_CORRUPT,
                     "the digest is not that of the columns sent",
                     where=f"{name}, run {run}, columns of {transfer.sender}",

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tryst.carole.store.payload_reader import PayloadReader
-from tryst.common.encoding.intervals import WHOLE, Interval
-from tryst.common.encoding.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
-from tryst.common.encoding.payload import counts_from_bytes, from_bytes, variable_bytes, variable_from_bytes
-from tryst.common.encoding.shared_words import check_shared_digests
-from tryst.common.encoding.signature_sets import check_interval
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, chunk_size
+from gemel.carole.store.payload_reader import PayloadReader
+from gemel.common.encoding.intervals import WHOLE, Interval
+from gemel.common.encoding.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
+from gemel.common.encoding.payload import counts_from_bytes, from_bytes, variable_bytes, variable_from_bytes
+from gemel.common.encoding.shared_words import check_shared_digests
+from gemel.common.encoding.signature_sets import check_interval
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, chunk_size
 
 MAX_RANGES = 100
 """Maximum number of gaps in a reply; further ones are reported when these are filled."""
@@ -51,19 +51,19 @@ def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:
     count = chunk_count(total_bytes)
     if chunk.index >= count or chunk.count != count:
         got = f"index {chunk.index} of {chunk.count}"
-        raise TrystError(ErrorCode.PARAMETER, f"the upload has {count} chunks", where=where, got=got)
+        raise GemelError(ErrorCode.PARAMETER, f"the upload has {count} chunks", where=where, got=got)
     size = chunk_size(chunk.index, total_bytes)
     if len(chunk.data) != size:
         got = f"{len(chunk.data)} bytes"
-        raise TrystError(ErrorCode.PARAMETER, f"this chunk has {size} bytes", where=where, got=got)
+        raise GemelError(ErrorCode.PARAMETER, f"this chunk has {size} bytes", where=where, got=got)
     chunk.check(total_bytes, where)
 
 
-def gaps_error(gaps: list[tuple[int, int]], where: str) -> TrystError:
+def gaps_error(gaps: list[tuple[int, int]], where: str) -> GemelError:
     """The refusal of a commit, with the first gaps."""
     shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps[:20])
     more = ", ..." if len(gaps) > 20 or len(gaps) == MAX_RANGES else ""
-    return TrystError(
+    return GemelError(
         ErrorCode.UPLOAD_GAPS,
         "the upload is not complete",
         where=where,

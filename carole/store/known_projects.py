@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tryst.carole.store.database import Database, state_of
-from tryst.carole.store.view import Held, all_held, read_project
+from gemel.carole.store.database import Database, state_of
+from gemel.carole.store.view import Held, all_held, read_project
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class KnownProjects:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         known = self._known

@@ -13,16 +13,16 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.engine import make_url
 
-from tryst.carole.projects import RunState, State
-from tryst.carole.store.audit import last
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.releases import counts_due
-from tryst.carole.store.retention import results_due, uploads_due
-from tryst.carole.store.run_queue import LEASE_MS
-from tryst.carole.store.runs import STAGE
-from tryst.carole.store.tables import (
+from gemel.carole.projects import RunState, State
+from gemel.carole.store.audit import last
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.releases import counts_due
+from gemel.carole.store.retention import results_due, uploads_due
+from gemel.carole.store.run_queue import LEASE_MS
+from gemel.carole.store.runs import STAGE
+from gemel.carole.store.tables import (
     audit_checkpoints,
     audit_witnesses,
     chunks,
@@ -34,8 +34,8 @@ from tryst.carole.store.tables import (
     tenure,
     uploads,
 )
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.disks import check_writable
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.disks import check_writable
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Monitoring:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE or BUSY.
         """
         now = self._clock()
@@ -159,7 +159,7 @@ class Monitoring:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE or BUSY.
         """
         try:
@@ -179,13 +179,13 @@ class Monitoring:
 
         Raises
         ------
-        TrystError
+        GemelError
             BUSY, or DATABASE.
         """
         with self._database.read() as connection:
             held = connection.execute(select(tenure.c.holder).where(tenure.c.holder == self._database.holder)).first()
         if held is None or not self._database.holder:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.BUSY,
                 "this Carole does not hold the store",
                 where=self._database.where,
@@ -197,7 +197,7 @@ class Monitoring:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE, or STORAGE_FULL of an object store.
         """
         self._blobs.check()

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, insert, select, update
 
-from tryst.carole.store import audit
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.tables import audit as audit_table
-from tryst.carole.store.tables import meta, notices
-from tryst.common.audit import AuditEntry
+from gemel.carole.store import audit
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.tables import audit as audit_table
+from gemel.carole.store.tables import meta, notices
+from gemel.common.audit import AuditEntry
 
 MAX_WAITING = 1000
 """Messages of one way that wait at a time; more are not taken."""

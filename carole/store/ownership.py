@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, func, select
 
-from tryst.carole.projects import Approval, PendingHandOver, Project, operations
-from tryst.carole.projects.transitions import Action
-from tryst.carole.store.audit import checkpoint_of
-from tryst.carole.store.changes import Changes
-from tryst.carole.store.database import Database
-from tryst.carole.store.tables import audit as entries
-from tryst.carole.store.tables import audit_checkpoints
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.checkpoint import LARGEST
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
+from gemel.carole.projects import Approval, PendingHandOver, Project, operations
+from gemel.carole.projects.transitions import Action
+from gemel.carole.store.audit import checkpoint_of
+from gemel.carole.store.changes import Changes
+from gemel.carole.store.database import Database
+from gemel.carole.store.tables import audit as entries
+from gemel.carole.store.tables import audit_checkpoints
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.checkpoint import LARGEST
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
 
 
 class Ownership:
@@ -32,7 +32,7 @@ class Ownership:
 
         Raises
         ------
-        TrystError
+        GemelError
             AUDIT if there is none.
         """
         query = select(audit_checkpoints).where(audit_checkpoints.c.size == min(size, LARGEST))
@@ -84,8 +84,8 @@ def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> No
         raise _unknown(seen.size)
 
 
-def _unknown(size: int) -> TrystError:
-    return TrystError(
+def _unknown(size: int) -> GemelError:
+    return GemelError(
         ErrorCode.AUDIT,
         "the statement does not name a checkpoint of this audit log since the project came to its owner",
         where="audit log",

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
-from tryst.carole.store.payload_reference import PayloadReference
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import DataKey
-from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
+from gemel.carole.store.payload_reference import PayloadReference
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import DataKey
+from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size
 
 RUN_CHUNKS = 8
 """Chunks that one request reads: enough for the throughput of an object store, and little memory."""
@@ -44,7 +44,7 @@ class PayloadReader:
 
     Raises
     ------
-    TrystError
+    GemelError
         VAULT if the database does not name all chunks of such a payload.
 
     Notes
@@ -79,7 +79,7 @@ class PayloadReader:
         stop = self._count if first is None else first + len(chunks)
         expected = [(i, chunk_size(i, total_bytes)) for i in range(self._first, stop)]
         if [(chunk.position, chunk.size) for chunk in chunks] != expected:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT,
                 f"the database must name the {len(expected)} chunks of {total_bytes} bytes in order",
                 where=where,
@@ -92,12 +92,12 @@ class PayloadReader:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if the payload has no such range; VAULT if a chunk is missing, was changed, or belongs to
             another place or payload.
         """
         if not 0 <= start <= stop <= self.total_bytes:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_CORRUPT,
                 f"the payload has {self.total_bytes} bytes",
                 where=self._where,
@@ -105,7 +105,7 @@ class PayloadReader:
             )
         first = self._first * CHUNK_BYTES
         if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_CORRUPT,
                 f"this reader has the chunks from {self._first} to {self._first + len(self._chunks)} of {self._count}",
                 where=self._where,
@@ -166,9 +166,9 @@ class PayloadReader:
         """Errors of a chunk name the payload as its reader knows it."""
         try:
             yield
-        except TrystError as error:
+        except GemelError as error:
             where = f"{self._where}, chunk {index} of {self._count}"
-            raise TrystError(
+            raise GemelError(
                 error.code,
                 error.what,
                 where=f"{where} ({error.where})" if error.where else where,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tryst.carole.store.encrypted_payloads import StoredChunk
-from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count
+from gemel.carole.store.encrypted_payloads import StoredChunk
+from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, subject_of
-from tryst.carole.store.payload_reader import PayloadReader
-from tryst.carole.store.payload_reference import PayloadReference
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import DataKey, Vault
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads, subject_of
+from gemel.carole.store.payload_reader import PayloadReader
+from gemel.carole.store.payload_reference import PayloadReference
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import DataKey, Vault
 
 MAX_KEYS = 16
 """Data keys that a process keeps unwrapped between two units: those of eight runs' contributions."""
@@ -42,7 +42,7 @@ class PayloadSource:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the wrapping key is not here; UNAVAILABLE if what has it does not answer.
         """
         return PayloadReader(
@@ -60,7 +60,7 @@ class PayloadSource:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `reader`; DATABASE for other blobs, or where they cannot be reached.
         """
         self._key(reference)
@@ -96,14 +96,14 @@ def provided() -> PayloadSource:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if it has nothing to read them by.
     """
     if not _provided:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "this process has no wrapping key and no blobs: it was not started as a worker of Carole's",
             where="worker",
-            remedy="start workers by `tryst carole worker`, and nothing else at this scheduler",
+            remedy="start workers by `gemel carole worker`, and nothing else at this scheduler",
         )
     return _provided[0]

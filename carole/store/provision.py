@@ -15,19 +15,19 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select
 from sqlalchemy.engine import make_url
 
-from tryst.carole.bucket import Bucket
-from tryst.carole.projects.operations import Entry
-from tryst.carole.projects.operations.outcome import Detail
-from tryst.carole.projects.transitions import SYSTEM, Action
-from tryst.carole.store import audit, clock_guard, tenure
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.database import Database, Prepare, newest_schema
-from tryst.carole.store.encrypted_payloads import Clock, newest
-from tryst.carole.store.migrations import migrate, schema_version
-from tryst.carole.store.tables import chunks, payloads
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.identity import Identity
-from tryst.common.versions import STORE
+from gemel.carole.bucket import Bucket
+from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.transitions import SYSTEM, Action
+from gemel.carole.store import audit, clock_guard, tenure
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.database import Database, Prepare, newest_schema
+from gemel.carole.store.encrypted_payloads import Clock, newest
+from gemel.carole.store.migrations import migrate, schema_version
+from gemel.carole.store.tables import chunks, payloads
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.identity import Identity
+from gemel.common.versions import STORE
 
 
 def initialise(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[str, bool]:
@@ -35,7 +35,7 @@ def initialise(url: str, place: Path | Bucket, identity: Identity, clock: Clock)
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE where one of database and folder exists without the other, or both do and are not of one store; BUSY
         if a Carole uses the folder.
 
@@ -83,11 +83,11 @@ def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE.
     """
     if not blobs.is_unused(ours):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DATABASE,
             "the database is empty, and the folder of blobs is that of a store",
             where=where,
@@ -104,7 +104,7 @@ def upgrade(
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE for an empty or a newer database, or where folder and database are not of one store; BUSY while a
         Carole holds it.
     """
@@ -149,7 +149,7 @@ def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clo
 
     Raises
     ------
-    TrystError
+    GemelError
         BUSY while a Carole holds the store; DATABASE.
     """
     blobs, days = Blobs(place), 0
@@ -171,7 +171,7 @@ def _require_pair(connection: Connection, blobs: Blobs, store: str) -> None:
         return
     missing = blobs.missing(set(connection.execute(select(chunks.c.payload)).scalars()))
     if missing:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DATABASE,
             "payloads of the database are missing in the folder of blobs",
             where="store.blobs",

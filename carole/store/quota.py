@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
-from tryst.carole.store.tables import artifacts, chunks, uploads
-from tryst.carole.store.view import sent_by
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
+from gemel.carole.store.tables import artifacts, chunks, uploads
+from gemel.carole.store.view import sent_by
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 
 _DAY_MS = 24 * 3600 * 1000
 
@@ -41,14 +41,14 @@ class Quota:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_LIMIT.
         """
         mine = uploads.c.side == str(side)
         recent = select(func.count()).select_from(uploads).where(mine, uploads.c.project == project)
         begun = connection.scalar(recent.where(uploads.c.begun_at > at - _DAY_MS)) or 0
         if begun >= self.new_uploads:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_LIMIT,
                 f"a custodian may begin {self.new_uploads} uploads to a project in 24 hours",
                 where="upload",
@@ -64,7 +64,7 @@ class Quota:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_LIMIT.
         """
         self._check_stored(connection, side, total_bytes)
@@ -78,7 +78,7 @@ class Quota:
         used = int(connection.scalar(contributed) or 0)
         used += int(connection.scalar(sent.where(artifacts.c.name.like(f"{sent_by(side)}%"))) or 0)
         if used + total_bytes > self.max_stored_bytes:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_LIMIT,
                 f"a custodian may store {self.max_stored_bytes} bytes in all projects",
                 where="upload",

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from tryst.carole.projects import (
+from gemel.carole.projects import (
     Approval,
     Decline,
     Grant,
@@ -22,20 +22,20 @@ from tryst.carole.projects import (
     State,
     operations,
 )
-from tryst.carole.projects.operations import Detail, Entry
-from tryst.carole.projects.transitions import Action
-from tryst.carole.store import audit
-from tryst.carole.store.changes import Changes, project_columns
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.former_projects import FormerProjects, former_projects
-from tryst.carole.store.known_projects import KnownProjects
-from tryst.carole.store.tables import projects
-from tryst.carole.store.view import read_project
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.specification.model.content import RELEASES_DAYS
-from tryst.common.specification.model.granted_variables import Transfer
+from gemel.carole.projects.operations import Detail, Entry
+from gemel.carole.projects.transitions import Action
+from gemel.carole.store import audit
+from gemel.carole.store.changes import Changes, project_columns
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.former_projects import FormerProjects, former_projects
+from gemel.carole.store.known_projects import KnownProjects
+from gemel.carole.store.tables import projects
+from gemel.carole.store.view import read_project
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.specification.model.content import RELEASES_DAYS
+from gemel.common.specification.model.granted_variables import Transfer
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Registry:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS if there is a project of this name with another specification, or of another coordinator.
         """
         with self._database.write() as connection:
@@ -81,14 +81,14 @@ class Registry:
                     pass  # another caller was faster; its project is compared below
             project = read_project(connection, new.name).project
         if project.specification_digest != new.specification_digest:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.EXISTS,
                 "a project of this name exists with another specification",
                 where=new.name,
                 remedy="give the new project another name: an agreed specification is not replaced",
             )
         if project.owner != member:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.EXISTS,
                 "a project of this name belongs to another coordinator",
                 where=new.name,
@@ -123,7 +123,7 @@ class Registry:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         return self._known.one(name).project
@@ -143,7 +143,7 @@ class Registry:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         return self._known.one(name).specification

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Connection, exists, insert, select
 
-from tryst.carole.projects import Project
-from tryst.carole.store.tables import payloads, projects, releases, results
-from tryst.common.parties import Role
-from tryst.common.specification.model.content import RELEASES_DAYS
+from gemel.carole.projects import Project
+from gemel.carole.store.tables import payloads, projects, releases, results
+from gemel.common.parties import Role
+from gemel.common.specification.model.content import RELEASES_DAYS
 
 COUNTS = "counts"
 """The recipient under which the counts of a run's tables are stored: no party's share."""

@@ -18,15 +18,15 @@ from enum import StrEnum
 
 from sqlalchemy import BigInteger, Connection, Select, cast, select
 
-from tryst.carole.projects import Project, State
-from tryst.carole.projects.transitions import Action
-from tryst.carole.store.clock_guard import DAY_MS
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads
-from tryst.carole.store.release_record import COUNTS
-from tryst.carole.store.tables import audit, payloads, projects, releases, results, runs
-from tryst.carole.store.view import read_project
-from tryst.common.parties import CUSTODIANS
+from gemel.carole.projects import Project, State
+from gemel.carole.projects.transitions import Action
+from gemel.carole.store.clock_guard import DAY_MS
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads
+from gemel.carole.store.release_record import COUNTS
+from gemel.carole.store.tables import audit, payloads, projects, releases, results, runs
+from gemel.carole.store.view import read_project
+from gemel.common.parties import CUSTODIANS
 
 
 class Kept(StrEnum):
@@ -102,7 +102,7 @@ class Releases:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         with self._database.read() as connection:
@@ -113,7 +113,7 @@ class Releases:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         with self._database.read() as connection:
@@ -126,7 +126,7 @@ class Releases:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         with self._database.read() as connection:

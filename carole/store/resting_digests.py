@@ -14,7 +14,7 @@ service starts.
 
 from __future__ import annotations
 
-from tryst.common.keys.vault import DataKey
+from gemel.common.keys.vault import DataKey
 
 DIGEST_BYTES = 32
 
@@ -32,7 +32,7 @@ def digest_of(key: DataKey, position: int, stored: bytes) -> bytes:
 
     Raises
     ------
-    TrystError
+    GemelError
         VAULT if it was changed, or is of another chunk or payload.
     """
     return stored if len(stored) == DIGEST_BYTES else key.apart(_PURPOSE).decrypt(position, stored)

@@ -14,26 +14,26 @@ from pathlib import Path
 
 from sqlalchemy import Connection, delete, insert, select
 
-from tryst.carole.bucket import Bucket
-from tryst.carole.projects import Project, RestoreDecision
-from tryst.carole.projects.operations import Entry, decide_restore
-from tryst.carole.projects.operations.outcome import Detail
-from tryst.carole.projects.restoration import concerns
-from tryst.carole.projects.transitions import SYSTEM, Action
-from tryst.carole.store import audit, tenure
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.changes import Changes
-from tryst.carole.store.database import Database, newest_schema
-from tryst.carole.store.encrypted_payloads import Clock, newest
-from tryst.carole.store.provision import claimed
-from tryst.carole.store.tables import audit as entries
-from tryst.carole.store.tables import audit_checkpoints, meta, payloads, projects, results
-from tryst.carole.store.view import RESTORED, newest_restoration, read_project
-from tryst.common.audit import AuditEntry, Checkpoint, merkle
-from tryst.common.audit.restoration import RestorationDecision
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.parties import CUSTODIANS, Role
+from gemel.carole.bucket import Bucket
+from gemel.carole.projects import Project, RestoreDecision
+from gemel.carole.projects.operations import Entry, decide_restore
+from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.restoration import concerns
+from gemel.carole.projects.transitions import SYSTEM, Action
+from gemel.carole.store import audit, tenure
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.changes import Changes
+from gemel.carole.store.database import Database, newest_schema
+from gemel.carole.store.encrypted_payloads import Clock, newest
+from gemel.carole.store.provision import claimed
+from gemel.carole.store.tables import audit as entries
+from gemel.carole.store.tables import audit_checkpoints, meta, payloads, projects, results
+from gemel.carole.store.view import RESTORED, newest_restoration, read_project
+from gemel.common.audit import AuditEntry, Checkpoint, merkle
+from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.parties import CUSTODIANS, Role
 
 MAX_RECORDED = 1000
 """Acceptances of one party for which nothing waits."""
@@ -64,7 +64,7 @@ def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: 
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE where database and folder are not of one store, or of another version; BUSY while a Carole holds it.
     """
     blobs = Blobs(place)
@@ -144,7 +144,7 @@ class Restorations:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND for the refusal of an unknown project; WRONG_STATE as `operations.decide_restore`; PARAMETER for
             too many acceptances for which nothing waits.
         """
@@ -178,7 +178,7 @@ class Restorations:
             mine = entries.c.actor == made.member, entries.c.action == str(Action.ACCEPT_RESTORE), since
             done = connection.execute(select(entries.c.project).where(*mine)).scalars().all()
             if newest_restoration(connection) != made.restoration or len(done) >= MAX_RECORDED:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     f"at most {MAX_RECORDED} acceptances of a restoration are recorded for which nothing waits",
                     where=project,

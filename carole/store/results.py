@@ -12,17 +12,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from tryst.carole.projects import Grant, Project, State, operations
-from tryst.carole.projects.restoration import refuse_standstill
-from tryst.carole.store.changes import Changes
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, erased
-from tryst.carole.store.tables import payloads, results
-from tryst.carole.store.view import not_found, read_project
-from tryst.carole.store.writing import Owned, writing
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import CUSTODIANS, Role, Side
-from tryst.common.wire.chunks import Chunk
+from gemel.carole.projects import Grant, Project, State, operations
+from gemel.carole.projects.restoration import refuse_standstill
+from gemel.carole.store.changes import Changes
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads, erased
+from gemel.carole.store.tables import payloads, results
+from gemel.carole.store.view import not_found, read_project
+from gemel.carole.store.writing import Owned, writing
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import CUSTODIANS, Role, Side
+from gemel.common.wire.chunks import Chunk
 
 _SEALED = frozenset(str(role) for role in CUSTODIANS)
 """The recipients whose shares are sealed to them before they are stored."""
@@ -60,7 +60,7 @@ class Results:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND for an unknown run or one without a share for this role; WRONG_STATE before the release and
             after the erasure; PARAMETER for an index past the end.
         """
@@ -73,7 +73,7 @@ class Results:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND for an unknown run or one that was not assessed; WRONG_STATE after the erasure; PARAMETER for an
             index past the end.
         """
@@ -95,7 +95,7 @@ class Results:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         with self._database.read() as connection:
@@ -104,7 +104,7 @@ class Results:
         for run in released:
             try:
                 found.append(self.whole_report(name, run))
-            except TrystError as error:
+            except GemelError as error:
                 if error.code is not ErrorCode.NOT_FOUND:
                     raise
                 # Released under a specification that requested no assessment.
@@ -115,13 +115,13 @@ class Results:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `fetch`; UPLOAD_CORRUPT if the root digest is not the share's.
         """
         with self._changes.of(name) as change:
             row = self._share(change.connection, change.project, side.role, run)
             if row.root != root:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.UPLOAD_CORRUPT,
                     "the digest is not that of the share",
                     where=f"{name}, run {run}",
@@ -137,7 +137,7 @@ class Results:
             raise erased()
         refuse_standstill(project)
         if not requested.released:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "the result has not been released",
                 where=f"{project.name}, run {run}",

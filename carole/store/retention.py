@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ColumnElement, Select, cast, func, select
 
-from tryst.carole.projects import RunState, State, operations
-from tryst.carole.store.changes import Changes
-from tryst.carole.store.clock_guard import DAY_MS, ClockGuard
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.releases import counts_due
-from tryst.carole.store.tables import payloads, projects, runs, uploads
-from tryst.common.parties import Side
+from gemel.carole.projects import RunState, State, operations
+from gemel.carole.store.changes import Changes
+from gemel.carole.store.clock_guard import DAY_MS, ClockGuard
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.releases import counts_due
+from gemel.carole.store.tables import payloads, projects, runs, uploads
+from gemel.common.parties import Side
 
 _ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
 """States in which a project only waits for its result to be fetched, or for a decision on it."""
@@ -54,7 +54,7 @@ class Retention:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION, as `ClockGuard.require`: nothing is erased then.
         """
         self._guard.require()

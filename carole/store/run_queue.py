@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Select, and_, not_, or_, select
 
-from tryst.carole.projects import RunState
-from tryst.carole.store.tables import projects, runs
+from gemel.carole.projects import RunState
+from gemel.carole.store.tables import projects, runs
 
 LEASE_MS = 60_000
 """How long a worker may be silent before its run is taken again."""

@@ -15,20 +15,20 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
 
-from tryst.carole.projects import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State, operations
-from tryst.carole.projects.operations import Interruption
-from tryst.carole.projects.restoration import standstill
-from tryst.carole.store.artifacts import Artifacts
-from tryst.carole.store.changes import Change, Changes
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.releases import of_custodians
-from tryst.carole.store.results import Results
-from tryst.carole.store.run_queue import LEASE_MS, PAUSE_MS, free, gave_way, waiting
-from tryst.carole.store.tables import projects, run_figures, runs
-from tryst.carole.store.view import not_found, read_project, run_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
+from gemel.carole.projects import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State, operations
+from gemel.carole.projects.operations import Interruption
+from gemel.carole.projects.restoration import standstill
+from gemel.carole.store.artifacts import Artifacts
+from gemel.carole.store.changes import Change, Changes
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.releases import of_custodians
+from gemel.carole.store.results import Results
+from gemel.carole.store.run_queue import LEASE_MS, PAUSE_MS, free, gave_way, waiting
+from gemel.carole.store.tables import projects, run_figures, runs
+from gemel.carole.store.view import not_found, read_project, run_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 
 STAGE = "stage "
 """Begins the name of a figure that is a stage's seconds."""
@@ -69,7 +69,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
         """
         project = self._changes.apply(
@@ -82,7 +82,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         with self._database.read() as connection:
@@ -136,7 +136,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if the run is no longer this worker's.
         """
         now = self._clock()
@@ -166,7 +166,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if the run is no longer this worker's; nothing is stored then.
         """
         owned = partial(self._own, lease)
@@ -179,7 +179,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if the run is no longer this worker's.
         """
         with self._own(lease) as change:
@@ -206,7 +206,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
             then.
         OvertakenError
@@ -228,7 +228,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
         return self._changes.apply(
@@ -245,7 +245,7 @@ class Runs:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if the run is no longer this worker's.
         """
         with self._own(lease) as change:
@@ -291,7 +291,7 @@ class Runs:
         """A change by the worker that holds the run; WRONG_STATE if it is no longer this worker's."""
         with self._changes.of(lease.project) as change:
             if change.connection.execute(select(runs.c.run).where(*_mine(lease))).first() is None:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.WRONG_STATE,
                     "the run is no longer this worker's",
                     where=f"{lease.project}, run {lease.run}",

@@ -9,30 +9,30 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from tryst.carole.bucket import Bucket
-from tryst.carole.store import audit
-from tryst.carole.store.artifacts import Artifacts
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.changes import Changes
-from tryst.carole.store.clock_guard import ClockGuard
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads, newest
-from tryst.carole.store.granted_variables import GrantedVariables
-from tryst.carole.store.monitoring import Monitoring
-from tryst.carole.store.outbox import Outbox
-from tryst.carole.store.ownership import Ownership
-from tryst.carole.store.registry import Registry
-from tryst.carole.store.releases import Releases
-from tryst.carole.store.restoring import Restorations
-from tryst.carole.store.results import Results
-from tryst.carole.store.retention import Retention
-from tryst.carole.store.runs import Runs
-from tryst.carole.store.sweeping import Sweeping, Swept, forget_writers
-from tryst.carole.store.tables import payloads
-from tryst.carole.store.tenure import Renewal, Standing
-from tryst.carole.store.uploads import Uploads
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.vault import Vault
+from gemel.carole.bucket import Bucket
+from gemel.carole.store import audit
+from gemel.carole.store.artifacts import Artifacts
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.changes import Changes
+from gemel.carole.store.clock_guard import ClockGuard
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import Clock, EncryptedPayloads, newest
+from gemel.carole.store.granted_variables import GrantedVariables
+from gemel.carole.store.monitoring import Monitoring
+from gemel.carole.store.outbox import Outbox
+from gemel.carole.store.ownership import Ownership
+from gemel.carole.store.registry import Registry
+from gemel.carole.store.releases import Releases
+from gemel.carole.store.restoring import Restorations
+from gemel.carole.store.results import Results
+from gemel.carole.store.retention import Retention
+from gemel.carole.store.runs import Runs
+from gemel.carole.store.sweeping import Sweeping, Swept, forget_writers
+from gemel.carole.store.tables import payloads
+from gemel.carole.store.tenure import Renewal, Standing
+from gemel.carole.store.uploads import Uploads
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.vault import Vault
 
 
 def milliseconds() -> int:
@@ -68,7 +68,7 @@ class Store:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, DATABASE.
     """
 
@@ -124,7 +124,7 @@ class Store:
 
         Raises
         ------
-        TrystError
+        GemelError
             BUSY if another Carole uses the store; DATABASE if database and blobs are not of one store, or the
             database is older than the blobs.
         """

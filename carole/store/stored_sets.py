@@ -9,12 +9,12 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.store.payload_reader import PayloadReader
-from tryst.carole.store.payload_reference import PayloadReference
-from tryst.carole.store.payload_source import provided
-from tryst.common.encoding.layout import Layout, SetLayout
-from tryst.common.encoding.payload import set_from_bytes
-from tryst.common.encoding.signature_sets import SignatureSet
+from gemel.carole.store.payload_reader import PayloadReader
+from gemel.carole.store.payload_reference import PayloadReference
+from gemel.carole.store.payload_source import provided
+from gemel.common.encoding.layout import Layout, SetLayout
+from gemel.common.encoding.payload import set_from_bytes
+from gemel.common.encoding.signature_sets import SignatureSet
 
 
 @dataclass(frozen=True)

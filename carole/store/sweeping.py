@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, exists, or_, select, update
 
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.changes import Changes
-from tryst.carole.store.database import Database
-from tryst.carole.store.tables import artifacts, chunks, payloads, projects, results, runs, uploads
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.changes import Changes
+from gemel.carole.store.database import Database
+from gemel.carole.store.tables import artifacts, chunks, payloads, projects, results, runs, uploads
 
 
 @dataclass(frozen=True)

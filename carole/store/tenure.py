@@ -20,10 +20,10 @@ from enum import StrEnum
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, cast, func, literal_column, or_, select, update
 
-from tryst.carole.store.tables import tenure
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.logging_setup import log
-from tryst.common.periodic import Periodic
+from gemel.carole.store.tables import tenure
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.logging_setup import log
+from gemel.common.periodic import Periodic
 
 TENURE_MS = 30_000
 RENEWAL_SECONDS = 5.0
@@ -48,7 +48,7 @@ def take(connection: Connection, place: str, where: str) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         BUSY while another holds the store.
 
     Notes
@@ -61,7 +61,7 @@ def take(connection: Connection, place: str, where: str) -> str:
     values = {"holder": holder, "place": place, "until": now + TENURE_MS}
     if connection.execute(update(tenure).where(over).values(values)).rowcount != 1:
         left = connection.execute(select(tenure.c.until - now)).scalar()
-        raise TrystError(
+        raise GemelError(
             ErrorCode.BUSY,
             "another Carole holds this database",
             where=where,
@@ -77,12 +77,12 @@ def require(connection: Connection, holder: str, where: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         BUSY.
     """
     mine = select(tenure.c.holder).where(tenure.c.holder == holder)
     if not holder or connection.execute(mine.with_for_update(read=True, key_share=True)).first() is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.BUSY,
             "this Carole does not hold the store",
             where=where,
@@ -136,7 +136,7 @@ class Renewal:
     def _renew(self) -> bool:
         try:
             found = Standing.HELD if self._renewed() else Standing.LOST
-        except TrystError as error:
+        except GemelError as error:
             found = Standing.UNREACHABLE
             if found is not self._standing:
                 log.error("tenure not renewed", code=error.code.name, error=str(error))

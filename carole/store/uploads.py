@@ -14,15 +14,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from tryst.carole.projects import Project, Upload, operations
-from tryst.carole.projects.operations.outcome import Detail, Outcome
-from tryst.carole.store.audit import log_name
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.changes import Changes
-from tryst.carole.store.chunk_packing import pack
-from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, erased
-from tryst.carole.store.integrity import (
+from gemel.carole.projects import Project, Upload, operations
+from gemel.carole.projects.operations.outcome import Detail, Outcome
+from gemel.carole.store.audit import log_name
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.changes import Changes
+from gemel.carole.store.chunk_packing import pack
+from gemel.carole.store.database import Database
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads, erased
+from gemel.carole.store.integrity import (
     MAX_RANGES,
     check_place,
     gaps_error,
@@ -31,18 +31,18 @@ from tryst.carole.store.integrity import (
     sealed_seeds_from_text,
     validate_payload,
 )
-from tryst.carole.store.payload_reader import PayloadReader
-from tryst.carole.store.payload_reference import PayloadReference
-from tryst.carole.store.quota import Quota
-from tryst.carole.store.stored_sets import StoredContribution
-from tryst.carole.store.tables import uploads
-from tryst.carole.store.view import not_found, number, read_project, upload_of
-from tryst.common.encoding.layout import CODES, KNOWN, Layout
-from tryst.common.encoding.payload import from_bytes
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_digest
+from gemel.carole.store.payload_reader import PayloadReader
+from gemel.carole.store.payload_reference import PayloadReference
+from gemel.carole.store.quota import Quota
+from gemel.carole.store.stored_sets import StoredContribution
+from gemel.carole.store.tables import uploads
+from gemel.carole.store.view import not_found, number, read_project, upload_of
+from gemel.common.encoding.layout import CODES, KNOWN, Layout
+from gemel.common.encoding.payload import from_bytes
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_digest
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout; UPLOAD_LIMIT if it is
             new and above the quota.
         """
@@ -130,7 +130,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND; WRONG_STATE if the upload was erased or the project waits for none; PARAMETER for an index
             or a size that the layout does not have; UPLOAD_CORRUPT if the data do not match their digest, or the
             whole its root digest; CHUNK_CONFLICT if another chunk exists under this index.
@@ -153,7 +153,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND, WRONG_STATE; UPLOAD_GAPS with the first missing ranges; UPLOAD_CORRUPT if counts or digest
             differ, or the arrays are not a contribution of its layout.
         """
@@ -169,7 +169,7 @@ class Uploads:
         mine = root_digest(self._payloads.digests(key, chunks))
         if (count, total_bytes, root) != (expected, row.total_bytes, mine):
             same = "the same" if root == mine else "another"
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_CORRUPT,
                 f"the commit must name {expected} chunks, {row.total_bytes} bytes and their root digest",
                 where=where,
@@ -192,7 +192,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if there is none; VAULT if the database does not name all its chunks.
         """
         with self._database.read() as connection:
@@ -214,7 +214,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if there is none; NOT_FOUND if it has no shares.
         """
         with self._database.read() as connection:
@@ -233,7 +233,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
         """
         there = self.open(name, side)
@@ -244,7 +244,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if the contribution has none; otherwise as `read`.
         """
         there = self.open(name, side)
@@ -258,7 +258,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `read`.
         """
         there = self.open(name, side)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Connection, Row, Select, Table, bindparam, func, select
 
-from tryst.carole.projects import (
+from gemel.carole.projects import (
     Approval,
     Decline,
     Grant,
@@ -27,8 +27,8 @@ from tryst.carole.projects import (
     State,
     Upload,
 )
-from tryst.carole.projects.transitions import Action
-from tryst.carole.store.tables import (
+from gemel.carole.projects.transitions import Action
+from gemel.carole.store.tables import (
     approvals,
     artifacts,
     audit,
@@ -46,11 +46,11 @@ from tryst.carole.store.tables import (
     runs,
     uploads,
 )
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.hand_over import HandOver
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import SIDE_OF_ROLE, Role, Side
-from tryst.common.specification.model.granted_variables import Transfer
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.hand_over import HandOver
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import SIDE_OF_ROLE, Role, Side
+from gemel.common.specification.model.granted_variables import Transfer
 
 RESTORED = "restored"
 """The row of `meta` with the sequence number of the newest restoration's entry; none if nothing was restored."""
@@ -140,7 +140,7 @@ def lock_project(connection: Connection, name: str) -> Held:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND.
     """
     return _one(connection, name, lock=True)
@@ -151,7 +151,7 @@ def read_project(connection: Connection, name: str) -> Held:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND.
     """
     return _one(connection, name, lock=False)
@@ -162,7 +162,7 @@ def number(connection: Connection, name: str, *, lock: bool = False) -> int:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND.
     """
     query = select(projects.c.id).where(projects.c.name == name)
@@ -177,9 +177,9 @@ def all_held(connection: Connection) -> list[Held]:
     return _assemble(connection, connection.execute(select(projects).order_by(projects.c.id)).all())
 
 
-def not_found() -> TrystError:
+def not_found() -> GemelError:
     """The same error for what does not exist and for what the caller may not know; it contains no name."""
-    return TrystError(
+    return GemelError(
         ErrorCode.NOT_FOUND,
         "it does not exist, or you may not see it",
         remedy="check the project's name and the identifiers",

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 from sqlalchemy import Connection
 
-from tryst.carole.store.changes import Change, Changes
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
-from tryst.carole.store.tables import payloads as rows
-from tryst.common.errors import TrystError
-from tryst.common.keys.vault import DataKey
-from tryst.common.wire.chunks import rechunked
+from gemel.carole.store.changes import Change, Changes
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
+from gemel.carole.store.tables import payloads as rows
+from gemel.common.errors import GemelError
+from gemel.common.keys.vault import DataKey
+from gemel.common.wire.chunks import rechunked
 
 Owned = Callable[[], AbstractContextManager[Change]]
 """A change of the run's project by the worker that holds the run; it raises where the run is no longer the worker's."""
@@ -65,7 +65,7 @@ def writing(
         yield write
     except BaseException:
         # What cannot be erased now, since the database is away, is swept later.
-        with suppress(TrystError):
+        with suppress(GemelError):
             if made:
                 with changes.of(project) as change:
                     change.erase(rows.c.id.in_(made))

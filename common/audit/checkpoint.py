@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tryst.common.audit.merkle import HASH_BYTES
-from tryst.common.audit.signed_note import (
+from gemel.common.audit.merkle import HASH_BYTES
+from gemel.common.audit.signed_note import (
     KEY_ID_BYTES,
     TIME_BYTES,
     CheckpointNote,
@@ -20,12 +20,12 @@ from tryst.common.audit.signed_note import (
     sign_note,
     verify_note,
 )
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 NOTE_BYTES = KEY_ID_BYTES + SIGNATURE_BYTES
-_OWN = b"tryst checkpoint 1"
+_OWN = b"gemel checkpoint 1"
 _OWN_BYTES = KEY_ID_BYTES + TIME_BYTES + SIGNATURE_BYTES
 
 LARGEST = 2**48
@@ -74,13 +74,13 @@ class Checkpoint:
 
         Raises
         ------
-        TrystError
+        GemelError
             AUDIT for an impossible size or root; SIGNATURE.
         """
         lengths = len(self.signature), len(self.note)
         signed = lengths in ((SIGNATURE_BYTES, 0), (0, NOTE_BYTES), (SIGNATURE_BYTES, NOTE_BYTES))
         if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or not signed:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.AUDIT,
                 "this is not a checkpoint",
                 got=f"size {self.size} with a root of {len(self.root)} bytes",
@@ -99,7 +99,7 @@ class Checkpoint:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE.
         """
         witness.verify(signature, SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
@@ -107,7 +107,7 @@ class Checkpoint:
     def to_text(self, *cosigned: NoteLine) -> str:
         """As a signed note, to be kept or compared; as one line of JSON where there is no signature of a note.
 
-        The note has a second line by the log: time and signature in Tryst's own form, which others ignore. Those of
+        The note has a second line by the log: time and signature in Gemel's own form, which others ignore. Those of
         witnesses follow.
         """
         if self.note:
@@ -128,7 +128,7 @@ class Checkpoint:
 
         Raises
         ------
-        TrystError
+        GemelError
             AUDIT if it is anything else.
         """
         if not text.startswith("{"):
@@ -140,11 +140,11 @@ class Checkpoint:
             if not isinstance(log, str) or type(size) is not int or type(at) is not int:
                 raise TypeError
         except (ValueError, KeyError, TypeError):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.AUDIT,
                 "a checkpoint must be one line of JSON with log, size, root, at and signature",
                 where=where,
-                remedy="use the file as 'tryst audit checkpoint' wrote it",
+                remedy="use the file as 'gemel audit checkpoint' wrote it",
             ) from None
         return cls(log, size, root, at, signature)
 
@@ -168,12 +168,12 @@ class Checkpoint:
             elif len(line.content) == NOTE_BYTES:
                 standard = line.content
         if not standard or at > LARGEST:
-            raise TrystError(ErrorCode.AUDIT, "a checkpoint's note has no signature by the log itself", where=where)
+            raise GemelError(ErrorCode.AUDIT, "a checkpoint's note has no signature by the log itself", where=where)
         return cls(note.log, note.size, note.root, at, signature, standard)
 
 
 def _own_key_id(log: str) -> bytes:
-    """Key ID of the lines that only Tryst reads."""
+    """Key ID of the lines that only Gemel reads."""
     return hashlib.sha256(origin(log).encode() + b"\n\xff" + _OWN).digest()[:KEY_ID_BYTES]
 
 

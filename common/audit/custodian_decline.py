@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 
 def sign_decline(identity: Identity, project: str, specification_digest: bytes, reason: str) -> bytes:
@@ -18,7 +18,7 @@ def verify_decline(
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE.
     """
     identity.verify(signature, SigningPurpose.DECLINE, *_parts(project, specification_digest, reason))

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tryst.common.audit.merkle import leaf_hash
-from tryst.common.keys.framing import frame
+from gemel.common.audit.merkle import leaf_hash
+from gemel.common.keys.framing import frame
 
 SALT_BYTES = 16
-_DOMAIN = b"tryst audit entry 1"
+_DOMAIN = b"gemel audit entry 1"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 MAX_ORIGIN = 200
 """Characters of `origin`."""
@@ -54,7 +54,7 @@ class FileStatement:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE.
         """
         identity.verify(signature, SigningPurpose.FILE, *self._parts(project, specification_digest))
@@ -75,11 +75,11 @@ def check_contributed(stated: int, contributed: int, where: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_LIMIT if they differ by more than `TOLERANCE` of those stated and by more than `SPARE`.
     """
     if abs(contributed - stated) > max(SPARE, TOLERANCE * stated):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UPLOAD_LIMIT,
             f"a contribution must have the number of records that its custodian has stated with its approval,"
             f" {stated:,}, within {TOLERANCE:.0%}",
@@ -90,5 +90,5 @@ def check_contributed(stated: int, contributed: int, where: str) -> None:
         )
 
 
-def _wrong(where: str, what: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, f"a statement about a file has {what}", where=f"file.{where}", got=got)
+def _wrong(where: str, what: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, f"a statement about a file has {what}", where=f"file.{where}", got=got)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.audit.checkpoint import Checkpoint
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.audit.checkpoint import Checkpoint
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class HandOver:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE.
         """
         identity.verify(signature, SigningPurpose.HAND_OVER, *self._parts())
@@ -83,7 +83,7 @@ class TakeOver:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE.
         """
         identity.verify(signature, SigningPurpose.TAKE_OVER, *self._parts())

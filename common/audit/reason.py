@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 MIN_REASON = 10
 MAX_REASON = 1000
@@ -14,12 +14,12 @@ def normalized_reason(reason: str) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if it is too short or too long.
     """
     text = _one_line(reason)
     if not MIN_REASON <= len(text) <= MAX_REASON:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
             where="reason",

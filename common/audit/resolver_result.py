@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 
 def sign_result(identity: Identity, project: str, run: str, root: bytes) -> bytes:
@@ -16,7 +16,7 @@ def verify_result(identity: PublicIdentity, signature: bytes, project: str, run:
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE.
     """
     identity.verify(signature, SigningPurpose.RESULT, *_parts(project, run, root))

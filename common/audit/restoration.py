@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from tryst.common.audit.checkpoint import Checkpoint
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.audit.checkpoint import Checkpoint
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RestorationDecision:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE.
         """
         identity.verify(signature, SigningPurpose.RESTORATION, *self._parts())

@@ -19,9 +19,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tryst.common.audit.merkle import HASH_BYTES
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.audit.merkle import HASH_BYTES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 
 KEY_ID_BYTES = 4
 TIME_BYTES = 8
@@ -31,8 +31,8 @@ LONGEST_LINE = 1000
 
 _ED25519, _COSIGNATURE = b"\x01", b"\x04"
 _DASH = "\N{EM DASH} "
-_ORIGIN = "tryst-audit/"
-_TEXT = re.compile(r"tryst-audit/([0-9a-f]{32})\n(0|[1-9][0-9]{0,15})\n([A-Za-z0-9+/]{43}=)\n")
+_ORIGIN = "gemel-audit/"
+_TEXT = re.compile(r"gemel-audit/([0-9a-f]{32})\n(0|[1-9][0-9]{0,15})\n([A-Za-z0-9+/]{43}=)\n")
 _LINE = re.compile(rf"{_DASH}([^\s+]+) ([A-Za-z0-9+/]+={{0,2}})")
 
 
@@ -64,7 +64,7 @@ class NoteLine:
 
 @dataclass(frozen=True)
 class CheckpointNote:
-    """A note that is a checkpoint of a log of Tryst's, read and not verified."""
+    """A note that is a checkpoint of a log of Gemel's, read and not verified."""
 
     log: str
     size: int
@@ -77,7 +77,7 @@ class CheckpointNote:
 
         Raises
         ------
-        TrystError
+        GemelError
             AUDIT if it is anything else.
         """
         text, _, signatures = content.partition("\n\n")
@@ -122,7 +122,7 @@ def verify_note(linker: PublicIdentity, content: bytes, log: str, size: int, roo
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE.
     """
     identifier, signature = content[:KEY_ID_BYTES], content[KEY_ID_BYTES:]
@@ -156,7 +156,7 @@ class Cosignature:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE.
         """
         right = 0 <= self.at < 2**63 and len(self.signature) == SIGNATURE_BYTES
@@ -179,17 +179,17 @@ def key_id(name: str, kind: bytes, key: PublicIdentity) -> bytes:
     return hashlib.sha256(name.encode() + b"\n" + kind + key.raw).digest()[:KEY_ID_BYTES]
 
 
-def _no_note(where: str) -> TrystError:
-    return TrystError(
+def _no_note(where: str) -> GemelError:
+    return GemelError(
         ErrorCode.AUDIT,
         "a checkpoint must be a signed note of a log's origin, size and root, or one line of JSON",
         where=where,
-        remedy="use the file as 'tryst audit checkpoint' wrote it",
+        remedy="use the file as 'gemel audit checkpoint' wrote it",
     )
 
 
-def _unsigned(what: str) -> TrystError:
-    return TrystError(
+def _unsigned(what: str) -> GemelError:
+    return GemelError(
         ErrorCode.SIGNATURE,
         f"{what} was not made by the expected identity over these contents",
         remedy="compare the identity's fingerprint with its owner by phone; if it is right, the content was changed",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 
 def sign_decision(identity: Identity, project: str, run: str, report: bytes, *, release: bool, reason: str) -> bytes:
@@ -18,7 +18,7 @@ def verify_decision(
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE.
     """
     identity.verify(signature, SigningPurpose.DECISION, *_parts(project, run, report, release, reason))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tryst.common.audit.checkpoint import Checkpoint
-from tryst.common.audit.merkle import verify_consistency
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import PublicIdentity
+from gemel.common.audit.checkpoint import Checkpoint
+from gemel.common.audit.merkle import verify_consistency
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import PublicIdentity
 
 REMEDY = (
     "do not send or fetch anything more; keep both checkpoints as evidence, and ask the linkage unit why its audit log "
@@ -46,7 +46,7 @@ class Witness:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE; AUDIT if the log shown is another one, is shorter, or does not begin with what was seen.
         """
         shown.verify(self.linker)
@@ -79,7 +79,7 @@ class Witness:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE, AUDIT.
         """
         others.verify(self.linker)
@@ -98,5 +98,5 @@ class Witness:
             raise _rewritten(f"the audit log that {who} shows was restarted", "another log's name")
 
 
-def _rewritten(what: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.AUDIT, what, where="audit log", got=got, remedy=REMEDY)
+def _rewritten(what: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.AUDIT, what, where="audit log", got=got, remedy=REMEDY)

@@ -1,6 +1,6 @@
 """The guided ceremony, by which organisations that do not share a machine become members of a linkage.
 
-Each member types one command, `tryst party join`, and the coordinator `tryst party convene`. One file goes from each
+Each member types one command, `gemel party join`, and the coordinator `gemel party convene`. One file goes from each
 member to the coordinator and one comes back, the same for all. Then the members read digits out to each other, and
 nothing is put into its place before the digits that others have read out are typed.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tryst.common.parties import CUSTODIANS, Role
-from tryst.common.pki.members import Member, Members
+from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.pki.members import Member, Members
 
 TYPES: Mapping[Role, tuple[Role, ...]] = {
     role: tuple(Role) if role in CUSTODIANS else (Role.CUSTODIAN_A,) for role in Role

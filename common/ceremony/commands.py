@@ -1,4 +1,4 @@
-"""``tryst party join`` and ``tryst party convene``, as they are typed.
+"""``gemel party join`` and ``gemel party convene``, as they are typed.
 
 Modules are imported when a command runs, so that help is instant.
 """
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.parties import Role
-from tryst.common.suite import Suite
+from gemel.common.parties import Role
+from gemel.common.suite import Suite
 
 if TYPE_CHECKING:
-    from tryst.common.ceremony.place import Place
-    from tryst.common.records.sources import Source
+    from gemel.common.ceremony.place import Place
+    from gemel.common.records.sources import Source
 
 Digits = Annotated[
     list[str] | None,
@@ -61,8 +61,8 @@ def join(
     the digits that others read out have to be typed: a custodian types those of every other member, every other member
     those of a custodian. They show that both have received the same.
     """
-    from tryst.common.ceremony.joining import join as take_part
-    from tryst.common.ceremony.place import PROGRAM, Place
+    from gemel.common.ceremony.joining import join as take_part
+    from gemel.common.ceremony.place import PROGRAM, Place
 
     place = Place(folder.absolute(), name or PROGRAM[role], role, (data or folder).absolute())
     source = _source(role, records, encoding, separator)
@@ -84,7 +84,7 @@ def convene(
     authority: Annotated[list[Path] | None, typer.Option(help="The certificate of a member's own authority.")] = None,
     authority_name: Annotated[
         str, typer.Option(help="The name of the coordinator's authority in certificates.")
-    ] = "Tryst authority",
+    ] = "Gemel authority",
     data: Data = None,
     digits: Digits = None,
 ) -> None:
@@ -93,8 +93,8 @@ def convene(
     Certificates are issued by an authority in the coordinator's folder, made now, but for members that bring their own.
     Ended and typed again with the same files, it goes on with the same.
     """
-    from tryst.common.ceremony.convening import make_and_join
-    from tryst.common.ceremony.place import Place
+    from gemel.common.ceremony.convening import make_and_join
+    from gemel.common.ceremony.place import Place
 
     place = Place(folder.absolute(), name, Role.COORDINATOR, (data or folder).absolute())
     make_and_join(
@@ -111,14 +111,14 @@ def convene(
 
 def _source(role: Role, records: Path | None, encoding: str | None, separator: str | None) -> Source | None:
     """Where a custodian's records are, after they have been read once; None for another role."""
-    from tryst.common.custodian.source.source_check import check_source
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.parties import CUSTODIANS
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.common.records.registry import file_source
+    from gemel.common.custodian.source.source_check import check_source
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.parties import CUSTODIANS
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.common.records.registry import file_source
 
     if (role in CUSTODIANS) != (records is not None):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a custodian names its records, and no other party has any",
             where="--records",
@@ -134,11 +134,11 @@ def _source(role: Role, records: Path | None, encoding: str | None, separator: s
 
 def _reached(role: Role, address: str, hosts: Sequence[str]) -> list[str]:
     """The names and addresses in the linker's certificate; none of another role."""
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.pki.addresses import host_of
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.pki.addresses import host_of
 
     if (role is Role.LINKER) != bool(address) or (hosts and role is not Role.LINKER):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the linker names its address, and no other party is called by others",
             where="--address",
@@ -152,8 +152,8 @@ def _next(place: Place) -> str:
     """What the member types after the ceremony."""
     config = f"--config {place.configuration}"
     if place.role is Role.COORDINATOR:
-        return f"Next, once Carole serves: tryst project run linkage.yaml {config}"
+        return f"Next, once Carole serves: gemel project run linkage.yaml {config}"
     if place.role in (Role.STEWARD, Role.ANALYST):
-        return f"Next, once Carole serves: tryst {place.program} list {config}"
-    checks = "" if place.role is Role.LINKER else f"\n  tryst {place.program} check {config}   # once Carole serves"
-    return f"Next:\n  tryst {place.program} serve {config}{checks}"
+        return f"Next, once Carole serves: gemel {place.program} list {config}"
+    checks = "" if place.role is Role.LINKER else f"\n  gemel {place.program} check {config}   # once Carole serves"
+    return f"Next:\n  gemel {place.program} serve {config}{checks}"

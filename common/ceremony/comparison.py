@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
-from tryst.common.ceremony.calls import read_to, readers_of
-from tryst.common.ceremony.place import Place
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authentication_string import typed_string
-from tryst.common.pki.members import Member
-from tryst.common.pki.membership_file import Membership
+from gemel.common.ceremony.calls import read_to, readers_of
+from gemel.common.ceremony.place import Place
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.authentication_string import typed_string
+from gemel.common.pki.members import Member
+from gemel.common.pki.membership_file import Membership
 
 ATTEMPTS = 3
 """How often a member's digits may be typed: a digit is easily misheard."""
@@ -32,7 +32,7 @@ def compare(membership: Membership, place: Place, typed: Sequence[str]) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE if those of a member are not as in the file; PARAMETER if they are not all the digits, are another
         member's, or are missing.
     """
@@ -60,7 +60,7 @@ def _request(membership: Membership, own: str, other: str) -> None:
         try:
             _require(membership, own, {other: typed_string(typer.prompt(f"Digits that {other} reads out"))})
             break
-        except TrystError as error:
+        except GemelError as error:
             if attempt == ATTEMPTS - 1:
                 raise
             typer.echo(f"{error}", err=True)
@@ -73,7 +73,7 @@ def _given(typed: Sequence[str], known: Sequence[str], needed: Sequence[str]) ->
     for each in typed:
         name, mark, digits = (part.strip() for part in each.partition("="))
         if not mark or name not in known or name in given:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "expected NAME=DIGITS, once for each other member",
                 where="--digits",
@@ -82,7 +82,7 @@ def _given(typed: Sequence[str], known: Sequence[str], needed: Sequence[str]) ->
             )
         given[name] = typed_string(digits)
     if missing := [name for name in needed if name not in given]:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"the digits of {', '.join(missing)} are missing",
             where="--digits",
@@ -102,7 +102,7 @@ def _require(membership: Membership, own: str, given: Mapping[str, str]) -> None
             _refuse_anothers(membership, own, other, typed)
             differing[other] = f"group {', '.join(groups)} of {len(expected.split())}"
     if differing:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SIGNATURE,
             f"the digits differ: {' and '.join(differing)} and this member have not received the same file",
             where="authentication string",
@@ -115,7 +115,7 @@ def _require(membership: Membership, own: str, given: Mapping[str, str]) -> None
 def _refuse_anothers(membership: Membership, own: str, other: str, typed: str) -> None:
     for each in membership.members:
         if membership.digits_of(each.name) == typed:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"these are the digits of {'this member itself' if each.name == own else each.name}, not of {other}",
                 where="authentication string",

@@ -8,19 +8,19 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 
-from tryst.common.ceremony.place import Place
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.keys.fingerprint import in_groups
-from tryst.common.observability.settings import local
-from tryst.common.parties import SIDE_OF_ROLE, Party, Role
-from tryst.common.pki.membership_file import Membership
-from tryst.common.records.sources import Source
+from gemel.common.ceremony.place import Place
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.keys.fingerprint import in_groups
+from gemel.common.observability.settings import local
+from gemel.common.parties import SIDE_OF_ROLE, Party, Role
+from gemel.common.pki.membership_file import Membership
+from gemel.common.records.sources import Source
 
 WRITERS = {
-    Role.LINKER: "tryst.carole.joining",
-    Role.COORDINATOR: "tryst.coordinator.client.joining",
-    Role.STEWARD: "tryst.coordinator.client.joining",
-    Role.ANALYST: "tryst.coordinator.client.joining",
+    Role.LINKER: "gemel.carole.joining",
+    Role.COORDINATOR: "gemel.coordinator.client.joining",
+    Role.STEWARD: "gemel.coordinator.client.joining",
+    Role.ANALYST: "gemel.coordinator.client.joining",
 }
 """Modules whose `configure` gives the text for a `Joined`, and whose `complete` does what is due once it is written."""
 

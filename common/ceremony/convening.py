@@ -1,4 +1,4 @@
-"""``tryst party convene``: the requests of all members become one file for everyone; then the coordinator joins too."""
+"""``gemel party convene``: the requests of all members become one file for everyone; then the coordinator joins too."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import typer
 
-from tryst.common.ceremony.comparison import compare
-from tryst.common.ceremony.configurations import Joined, require_program
-from tryst.common.ceremony.joining import accepted, finish, own_request, refuse_joined
-from tryst.common.ceremony.place import Place
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import read_public
-from tryst.common.pki.convening import carole_address, convene, is_of
-from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
-from tryst.common.pki.folders import new_folders, write_public
-from tryst.common.pki.membership_file import FILE, Membership, load_membership
+from gemel.common.ceremony.comparison import compare
+from gemel.common.ceremony.configurations import Joined, require_program
+from gemel.common.ceremony.joining import accepted, finish, own_request, refuse_joined
+from gemel.common.ceremony.place import Place
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import read_public
+from gemel.common.pki.convening import carole_address, convene, is_of
+from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
+from gemel.common.pki.folders import new_folders, write_public
+from gemel.common.pki.membership_file import FILE, Membership, load_membership
 
 AUTHORITY = "authority"
 
@@ -29,7 +29,7 @@ def make_and_join(
     address: str = "",
     certificates: Sequence[Path] = (),
     authorities: Sequence[Path] = (),
-    authority_name: str = "Tryst authority",
+    authority_name: str = "Gemel authority",
     typed: Sequence[str] = (),
 ) -> None:
     """Make the file for all members from their requests and the coordinator's own, and join by it.
@@ -51,14 +51,14 @@ def make_and_join(
 
     Raises
     ------
-    TrystError
+    GemelError
         Of the first thing that is wrong.
     """
     require_program(place.role)
     refuse_joined(place)
     others = [load_enrolment_request(path) for path in paths]
     if any(each.name == place.name for each in others):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the coordinator's own enrolment request is made by this command",
             where=f"the enrolment requests, {place.name}",

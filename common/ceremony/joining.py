@@ -1,4 +1,4 @@
-"""``tryst party join``: keys and a file to send, then the file received, compared, and everything in its place.
+"""``gemel party join``: keys and a file to send, then the file received, compared, and everything in its place.
 
 The steps are those that are still to be done: a command that was ended is typed again as it was.
 """
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import typer
 
-from tryst.common.ceremony.comparison import compare
-from tryst.common.ceremony.configurations import Joined, complete, configure, require_program
-from tryst.common.ceremony.place import Place
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.acceptance import Acceptance, checked
-from tryst.common.pki.enrolment import enrol
-from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
-from tryst.common.pki.folders import write_public
-from tryst.common.pki.membership_file import FILE, Membership, load_membership
-from tryst.common.records.sources import Source
-from tryst.common.suite import Suite
+from gemel.common.ceremony.comparison import compare
+from gemel.common.ceremony.configurations import Joined, complete, configure, require_program
+from gemel.common.ceremony.place import Place
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.acceptance import Acceptance, checked
+from gemel.common.pki.enrolment import enrol
+from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
+from gemel.common.pki.folders import write_public
+from gemel.common.pki.membership_file import FILE, Membership, load_membership
+from gemel.common.records.sources import Source
+from gemel.common.suite import Suite
 
 
 def join(
@@ -52,7 +52,7 @@ def join(
 
     Raises
     ------
-    TrystError
+    GemelError
         Of the first thing that is wrong; nothing of the received file is in its place then.
     """
     require_program(place.role)
@@ -65,7 +65,7 @@ def join(
     membership = load_membership(received)
     acceptance = accepted(place, membership)
     if address and membership.carole != address:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the coordinator's file has another address for Carole than --address",
             where=str(received),
@@ -81,15 +81,15 @@ def refuse_joined(place: Place) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS.
     """
     if place.configuration.exists():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS,
             "this member has joined already, or has a configuration of another origin",
             where=str(place.configuration),
-            remedy="for another ceremony name another folder; a new list is taken by `tryst party accept`",
+            remedy="for another ceremony name another folder; a new list is taken by `gemel party accept`",
         )
 
 
@@ -98,7 +98,7 @@ def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DE
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if there are keys of another name or role.
     """
     if not place.keys.path.exists():
@@ -107,7 +107,7 @@ def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DE
         typer.echo(f"Copy {place.keys.wrapping} to a place of its own now: without it, data at rest cannot be read.")
     request = load_enrolment_request(place.keys.enrolment_request)
     if (request.name, request.role) != (place.name, place.role):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             f"this folder has the keys of another member than {place.name}, {place.role}",
             where=str(place.keys.path),
@@ -123,13 +123,13 @@ def accepted(place: Place, membership: Membership) -> Acceptance:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `checked`; CONFIGURATION if the file is of another ceremony.
     """
     listed = {each.name: each for each in membership.members}
     request = load_enrolment_request(place.keys.enrolment_request)
     if place.name not in listed or listed[place.name].identity != request.identity:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             f"this file was not made from the enrolment request of {place.name} in this folder: it is of another"
             " ceremony, of an older request, or was changed on the way",

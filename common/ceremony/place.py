@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.provisioning import PARTIES
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.provisioning import PARTIES
 
 PROGRAM = {**{role: name for name, role in PARTIES.items()}, Role.ANALYST: "analyst"}
 """What a role's commands and configuration are called, whatever the member's name."""

@@ -5,10 +5,10 @@
 custodian only; it never holds a value.
 """
 
-from tryst.common.cleaning.columns import Cleaned, Cleaning, clean
-from tryst.common.cleaning.definition import clean_value
-from tryst.common.cleaning.display import profile_table
-from tryst.common.cleaning.profile import FieldProfile, Profile
-from tryst.common.cleaning.variables import VariableProfile
+from gemel.common.cleaning.columns import Cleaned, Cleaning, clean
+from gemel.common.cleaning.definition import clean_value
+from gemel.common.cleaning.display import profile_table
+from gemel.common.cleaning.profile import FieldProfile, Profile
+from gemel.common.cleaning.variables import VariableProfile
 
 __all__ = ["Cleaned", "Cleaning", "FieldProfile", "Profile", "VariableProfile", "clean", "clean_value", "profile_table"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from tryst.common.specification.model.defaults import Step
+from gemel.common.specification.model.defaults import Step
 
 _BLANKS = r"[\t-\r\x1c-\x20]"
 """The ASCII characters at which Python's `str.split` splits."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from tryst.common.cleaning.ascii_steps import ASCII_STEPS, ascii_folded, is_ascii
-from tryst.common.cleaning.definition import (
+from gemel.common.cleaning.ascii_steps import ASCII_STEPS, ascii_folded, is_ascii
+from gemel.common.cleaning.definition import (
     TEXT_STEPS,
     drop_phrases,
     finished,
@@ -22,18 +22,18 @@ from tryst.common.cleaning.definition import (
     parse_value,
     stop_phrases,
 )
-from tryst.common.cleaning.harmonising import harmonised, unnamed_in
-from tryst.common.cleaning.parts import salt_text
-from tryst.common.cleaning.plain_dates import plain_dates
-from tryst.common.cleaning.positions import Positions
-from tryst.common.cleaning.profile import FieldProfile, Profile
-from tryst.common.cleaning.similar_values import listed_in
-from tryst.common.cleaning.source_values import texts_of
-from tryst.common.cleaning.variables import VariableCleaning
-from tryst.common.parties import Side
-from tryst.common.specification import FieldSpec, Specification
-from tryst.common.specification.model.defaults import Step
-from tryst.common.tokens import tokenise
+from gemel.common.cleaning.harmonising import harmonised, unnamed_in
+from gemel.common.cleaning.parts import salt_text
+from gemel.common.cleaning.plain_dates import plain_dates
+from gemel.common.cleaning.positions import Positions
+from gemel.common.cleaning.profile import FieldProfile, Profile
+from gemel.common.cleaning.similar_values import listed_in
+from gemel.common.cleaning.source_values import texts_of
+from gemel.common.cleaning.variables import VariableCleaning
+from gemel.common.parties import Side
+from gemel.common.specification import FieldSpec, Specification
+from gemel.common.specification.model.defaults import Step
+from gemel.common.tokens import tokenise
 
 _NO_KEY = bytes(32)
 """For counting tokens only: their number does not depend on the key."""
@@ -72,7 +72,7 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions:
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING if the file lacks a field's column (all that lack are named), EMPTY_SOURCE if it has no rows,
         SOURCE if a column does not hold single values (lists, bytes), has a value that is too long, or if a variable's
         column has a value that is none of its categories.
@@ -115,7 +115,7 @@ class Cleaning:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `clean`, but for values that no table or list names: `profile` refuses those of all batches.
         """
         positions = Positions.of_rows(frame.height) if positions is None else positions
@@ -143,7 +143,7 @@ class Cleaning:
 
         Raises
         ------
-        TrystError
+        GemelError
             SOURCE for values that no table of categorisation and no list of categories names, with counts and places.
         """
         for unnamed in self._unnamed.values():

@@ -16,7 +16,7 @@ import re
 from calendar import monthrange
 from collections.abc import Sequence
 
-from tryst.common.specification.model.defaults import DateOrder, DatePart
+from gemel.common.specification.model.defaults import DateOrder, DatePart
 
 MIN_YEAR = 1000
 MAX_YEAR = 2999

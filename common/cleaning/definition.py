@@ -14,10 +14,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
-from tryst.common.cleaning.dates import clean_date
-from tryst.common.cleaning.numerals import clean_number
-from tryst.common.specification import FieldSpec
-from tryst.common.specification.model.defaults import Step
+from gemel.common.cleaning.dates import clean_date
+from gemel.common.cleaning.numerals import clean_number
+from gemel.common.specification import FieldSpec
+from gemel.common.specification.model.defaults import Step
 
 _APOSTROPHES = frozenset("'`´‘’‛′ʹʻʼʽˈ＇")
 # Letters that Unicode does not decompose although their stroke or ligature is an accent in people's names.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from tryst.common.cleaning.profile import FieldProfile, Profile
-from tryst.common.fitting_table import FittingTable
+from gemel.common.cleaning.profile import FieldProfile, Profile
+from gemel.common.fitting_table import FittingTable
 
 WORDS = ("field", "column", "kind")
 COUNTS = ("blank", "coded missing", "unreadable", "emptied", "distinct", "tokens (min, median, max)")

@@ -11,16 +11,16 @@ from typing import Protocol
 
 import polars as pl
 
-from tryst.common.cleaning.positions import Found, Positions
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification.model.categorisation import CommonCategory, category_of
+from gemel.common.cleaning.positions import Found, Positions
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification.model.categorisation import CommonCategory, category_of
 
 
 class Refusal(Protocol):
     """Words the error for rows with values that no table names."""
 
-    def __call__(self, rows: str) -> TrystError:
+    def __call__(self, rows: str) -> GemelError:
         """The error; `rows` says how many rows, how many different values, and where."""
         ...
 
@@ -48,7 +48,7 @@ class Unnamed:
             self._values.update(raw.filter(outside).unique().to_list())
 
     @property
-    def error(self) -> TrystError | None:
+    def error(self) -> GemelError | None:
         """The error for all of them; None if there are none."""
         if not self._found.count:
             return None
@@ -107,8 +107,8 @@ def harmonised(
 def unnamed_in(of: str, side: Side, column: str) -> Unnamed:
     """For the values of a field's or variable's column that its table of categorisation does not name."""
 
-    def refusal(rows: str) -> TrystError:
-        return TrystError(
+    def refusal(rows: str) -> GemelError:
+        return GemelError(
             ErrorCode.SOURCE,
             f"{of} has values that its table of categorisation does not name for {side}",
             where=f"{side}'s column {column!r}",

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.cleaning.positions import Found, Positions
-from tryst.common.cleaning.source_values import text_values
-from tryst.common.cleaning.variables import placed
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification import Specification, VariableSpec
-from tryst.common.specification.model.known_files import WEIGHT_COLUMNS
+from gemel.common.cleaning.positions import Found, Positions
+from gemel.common.cleaning.source_values import text_values
+from gemel.common.cleaning.variables import placed
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.specification import Specification, VariableSpec
+from gemel.common.specification.model.known_files import WEIGHT_COLUMNS
 
 SUM_TOLERANCE = 1e-6
 """How far from 1 the shares of all cells may sum."""
@@ -61,7 +61,7 @@ def clean_training(frame: pl.DataFrame, spec: Specification, positions: Position
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING for a missing column, SOURCE for values that are no categories, for another number of records than
         the specification states, and for a file without any value; one error for each column.
     """
@@ -86,7 +86,7 @@ def clean_joint(frame: pl.DataFrame, spec: Specification, positions: Positions, 
 
     Raises
     ------
-    TrystError
+    GemelError
         As `clean_training`; SOURCE too for a missing value, a cell in several rows, a count that is no number or is
         negative, counts without any, and shares that do not sum to 1.
     """
@@ -111,10 +111,10 @@ def _cleaned(
     for variable in spec.value_variables:
         try:
             places[variable.name] = _places(frame, variable, positions, where, missing=missing)
-        except TrystError as error:
+        except GemelError as error:
             errors.append(error)
     if errors:
-        raise errors[0] if len(errors) == 1 else TrystErrors(errors[0].code, errors)
+        raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
     return places
 
 
@@ -123,7 +123,7 @@ def _places(
 ) -> pl.Series:
     name = variable.name
     if name not in frame.columns:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.FIELD_MISSING,
             f"there is no column {name!r}, which every variable of the value model has",
             where=where,
@@ -196,5 +196,5 @@ def _wrong_counts(counts: NDArray[np.float64]) -> Iterator[tuple[str, NDArray[np
     yield "0 or more", counts < 0
 
 
-def _source(what: str, where: str, got: str, remedy: str) -> TrystError:
-    return TrystError(ErrorCode.SOURCE, what, where=where, got=got, remedy=remedy)
+def _source(what: str, where: str, got: str, remedy: str) -> GemelError:
+    return GemelError(ErrorCode.SOURCE, what, where=where, got=got, remedy=remedy)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from tryst.common.specification import BlockingKey, FieldSpec, Specification
+from gemel.common.specification import BlockingKey, FieldSpec, Specification
 
 _PLACES = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}  # in YYYYMMDD: start, length
 

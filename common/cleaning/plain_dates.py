@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tryst.common.cleaning.dates import MAX_YEAR, MIN_YEAR
-from tryst.common.specification.model.defaults import DateOrder, DatePart
+from gemel.common.cleaning.dates import MAX_YEAR, MIN_YEAR
+from gemel.common.specification.model.defaults import DateOrder, DatePart
 
 _ISO = ("%Y-%m-%d", r"^\d{4}-\d{2}-\d{2}$")
 _FORMATS: dict[DateOrder, tuple[tuple[str, str], ...]] = {

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from tryst.common.cleaning.variables import VariableProfile
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.cleaning.variables import VariableProfile
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 
 _MANY = 0.05
 """Share of unreadable or emptied values that an operator should look into."""

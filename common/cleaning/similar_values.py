@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tryst.common.cleaning.definition import clean_value
-from tryst.common.specification import FieldSpec
+from gemel.common.cleaning.definition import clean_value
+from gemel.common.specification import FieldSpec
 
 
 def similar_values(field: FieldSpec) -> frozenset[str] | None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.message_words import nearest
-from tryst.common.parties import Side
-from tryst.common.specification import FieldSpec, Specification
-from tryst.common.specification.model.defaults import DateOrder
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.message_words import nearest
+from gemel.common.parties import Side
+from gemel.common.specification import FieldSpec, Specification
+from gemel.common.specification.model.defaults import DateOrder
 
 MAX_CHARACTERS = 10_000
 """A longer value is not a name or address: an unclosed quote makes one value of half a file."""
@@ -23,16 +23,16 @@ def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[t
 
     Raises
     ------
-    TrystError
+    GemelError
         EMPTY_SOURCE if the file has no rows; FIELD_MISSING for a column that the file lacks, one error for each.
     """
     present = set(frame.columns)
     lacking = [(field, name) for field in spec.fields for name in field.columns_of(side) if name not in present]
     if lacking:
         errors = [_lacks(field, name, side, frame.columns) for field, name in lacking]
-        raise errors[0] if len(errors) == 1 else TrystErrors(ErrorCode.FIELD_MISSING, errors)
+        raise errors[0] if len(errors) == 1 else GemelErrors(ErrorCode.FIELD_MISSING, errors)
     if frame.is_empty():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EMPTY_SOURCE,
             "the file has no rows",
             where=f"{side}'s file",
@@ -80,7 +80,7 @@ def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a column of lists, structures or bytes, and for a value longer than `MAX_CHARACTERS`.
     """
     kind = column.dtype
@@ -101,7 +101,7 @@ def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
     elif kind == pl.Datetime:
         text = column.dt.strftime("%Y-%m-%dT%H:%M:%S")
     else:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"the column of {of} does not hold single values",
             where=where,
@@ -110,7 +110,7 @@ def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
         )
     too_long = int((text.str.len_chars() > MAX_CHARACTERS).sum())
     if too_long:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"a value of {of} is longer than {MAX_CHARACTERS:,} characters",
             where=where,
@@ -120,11 +120,11 @@ def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
     return text
 
 
-def _lacks(field: FieldSpec, column: str, side: Side, columns: list[str]) -> TrystError:
+def _lacks(field: FieldSpec, column: str, side: Side, columns: list[str]) -> GemelError:
     shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
     likely = nearest(column, columns)
     hint = f"{likely} If so, " if likely.startswith("did") else ""
-    return TrystError(
+    return GemelError(
         ErrorCode.FIELD_MISSING,
         f"there is no column {column!r} for field {field.name}",
         where=f"{side}'s file",

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from tryst.common.cleaning.harmonising import Unnamed, harmonised, unnamed_in
-from tryst.common.cleaning.positions import Positions
-from tryst.common.cleaning.source_values import text_values
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, VariableSpec
-from tryst.common.specification.model.section import folded_label
+from gemel.common.cleaning.harmonising import Unnamed, harmonised, unnamed_in
+from gemel.common.cleaning.positions import Positions
+from gemel.common.cleaning.source_values import text_values
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, VariableSpec
+from gemel.common.specification.model.section import folded_label
 
 _MOSTLY = 0.5
 
@@ -76,7 +76,7 @@ class VariableCleaning:
 
         Raises
         ------
-        TrystError
+        GemelError
             FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error for each variable.
 
         Notes
@@ -84,13 +84,13 @@ class VariableCleaning:
         O(rows) hashing and O(distinct values) work per variable.
         """
         columns: dict[str, pl.Series] = {}
-        errors: list[TrystError] = []
+        errors: list[GemelError] = []
         for variable in self._variables:
             name = variable.name
             unnamed = self._categorised[name], self._listed[name]
             try:
                 columns[name], counts = _clean(frame, variable, self._side, positions, *unnamed)
-            except TrystError as error:
+            except GemelError as error:
                 errors.append(error)
                 continue
             before = self._profiles.get(name)
@@ -103,7 +103,7 @@ class VariableCleaning:
 
         Raises
         ------
-        TrystError
+        GemelError
             SOURCE for values that are not categories; one error for each variable, with counts and places and never
             the value.
         """
@@ -112,14 +112,14 @@ class VariableCleaning:
         return tuple(self._profiles[variable.name] for variable in self._variables)
 
 
-def _raise(errors: list[TrystError]) -> None:
+def _raise(errors: list[GemelError]) -> None:
     if errors:
-        raise errors[0] if len(errors) == 1 else TrystErrors(errors[0].code, errors)
+        raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
 
 
 def _outside_list(variable: VariableSpec, side: Side) -> Unnamed:
-    def refusal(rows: str) -> TrystError:
-        return TrystError(
+    def refusal(rows: str) -> GemelError:
+        return GemelError(
             ErrorCode.SOURCE,
             f"variable {variable.name} has values that are none of its {len(variable.categories)} categories",
             where=f"{side}'s column {variable.column_of(side)!r}",
@@ -140,7 +140,7 @@ def _clean(
 ) -> tuple[pl.Series, VariableProfile]:
     name = variable.column_of(side)
     if name not in frame.columns:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.FIELD_MISSING,
             f"there is no column {name!r} for variable {variable.name}",
             where=f"{side}'s file",

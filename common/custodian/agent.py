@@ -17,26 +17,26 @@ from dataclasses import dataclass
 
 import structlog
 
-from tryst.common.custodian.source.known_file import known_file_stamps
-from tryst.common.custodian.state.state_tables import Project
-from tryst.common.custodian.steps.approval import approve, send_decline
-from tryst.common.custodian.steps.conditions import Condition, condition_of
-from tryst.common.custodian.steps.contributing import contribute
-from tryst.common.custodian.steps.handle_submission import submit_row_handles
-from tryst.common.custodian.steps.result_fetch import fetch
-from tryst.common.custodian.steps.seed_agreement import agree
-from tryst.common.custodian.steps.step_context import RESTORED, Outcome, StepContext, StoppedError, Task
-from tryst.common.custodian.steps.variable_receipt import fetch_variables
-from tryst.common.custodian.steps.variable_sending import send_variables
-from tryst.common.custodian.steps.witnessing import countersign, witness
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.logging_setup import place_of
-from tryst.common.observability.tracing import begin_span, fail_span
-from tryst.common.records.registry import source_stamp
-from tryst.common.rpc.certificate_endings import MAX_ENDINGS
-from tryst.common.rpc.client import CONTROL_SECONDS
-from tryst.common.rpc.status import is_own_failure, passes, typed
-from tryst.protos.linkage.v1 import custody_pb2, project_pb2
+from gemel.common.custodian.source.known_file import known_file_stamps
+from gemel.common.custodian.state.state_tables import Project
+from gemel.common.custodian.steps.approval import approve, send_decline
+from gemel.common.custodian.steps.conditions import Condition, condition_of
+from gemel.common.custodian.steps.contributing import contribute
+from gemel.common.custodian.steps.handle_submission import submit_row_handles
+from gemel.common.custodian.steps.result_fetch import fetch
+from gemel.common.custodian.steps.seed_agreement import agree
+from gemel.common.custodian.steps.step_context import RESTORED, Outcome, StepContext, StoppedError, Task
+from gemel.common.custodian.steps.variable_receipt import fetch_variables
+from gemel.common.custodian.steps.variable_sending import send_variables
+from gemel.common.custodian.steps.witnessing import countersign, witness
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.logging_setup import place_of
+from gemel.common.observability.tracing import begin_span, fail_span
+from gemel.common.records.registry import source_stamp
+from gemel.common.rpc.certificate_endings import MAX_ENDINGS
+from gemel.common.rpc.client import CONTROL_SECONDS
+from gemel.common.rpc.status import is_own_failure, passes, typed
+from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_APPROVE: approve,
@@ -144,7 +144,7 @@ class Agent:
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE when Carole does not answer, or any other error of the request.
         """
         context, waiting = self._context, self._waiting()
@@ -183,7 +183,7 @@ class Agent:
         """Countersign the log for the other custodian, which waits for it before it fetches a released share."""
         try:
             countersign(self._context)
-        except TrystError as error:
+        except GemelError as error:
             if error.code in _CALLS_AGAIN:
                 raise
             # Of no project: shown to the operator as what keeps the service from going on, as it does.
@@ -212,7 +212,7 @@ class Agent:
                 declined.add(known.name)
                 try:
                     send_decline(self._context, known)
-                except TrystError as error:
+                except GemelError as error:
                     if error.code in _CALLS_AGAIN:
                         raise
                     self._blocking_error(known.name, error)
@@ -230,7 +230,7 @@ class Agent:
                 note(outcome.value)
         except StoppedError:
             raise
-        except TrystError as error:
+        except GemelError as error:
             if error.code in _CALLS_AGAIN:
                 raise
             self._blocking_error(project, error)
@@ -245,7 +245,7 @@ class Agent:
         name, ended, begin = step.__name__, ["error"], time.monotonic()
         span = begin_span(f"step {name}", run=task.run)
         if self._context.configuration.observability.label_projects:
-            span.set_attribute("tryst.project", task.project)
+            span.set_attribute("gemel.project", task.project)
         try:
             yield lambda outcome: ended.__setitem__(0, outcome)
         except Exception as error:
@@ -276,7 +276,7 @@ class Agent:
                 pause = min(0.2 if former is None else former.pause * 2, _LONGEST_WAIT_SECONDS)
                 self._held[project] = Held(time.monotonic() + pause, pause, self._stamp())
 
-    def _blocking_error(self, project: str, error: TrystError) -> None:
+    def _blocking_error(self, project: str, error: GemelError) -> None:
         log.warning("step failed", project=project, code=error.code.name, error=str(error))
         if project:
             self._context.state.update(project, blocking_error=str(error))
@@ -294,7 +294,7 @@ class Agent:
     def _lost(self, error: Exception, pause: float) -> None:
         """Carole does not answer, or a call to her failed in a way that no step is to blame for."""
         self._context.progress.connected = False
-        known = error if isinstance(error, TrystError) else _incident("", error)
+        known = error if isinstance(error, GemelError) else _incident("", error)
         self._context.progress.refusal = "" if known.code is ErrorCode.UNAVAILABLE else str(known)
         # Logged once per outage, and not at every attempt that follows.
         if not self._absent or not passes(known.code):
@@ -357,7 +357,7 @@ class Agent:
 
     def _note_restored(self, status: project_pb2.ProjectStatus, known: Project | None) -> None:
         """Show the operator that a project waits for a decision on Carole's restored log, or no longer does."""
-        words = f"{RESTORED} `tryst {self._context.party.name} accept-restore"
+        words = f"{RESTORED} `gemel {self._context.party.name} accept-restore"
         if self._context.party.name in status.restore_awaits:
             self._conditions[status.project] = project_pb2.CUSTODIAN_CONDITION_RESTORE
             text = f"{words} {status.project}` shows what was lost, and the project waits for it"
@@ -398,11 +398,11 @@ class Agent:
                 return
 
 
-def _incident(project: str, error: Exception) -> TrystError:
+def _incident(project: str, error: Exception) -> GemelError:
     """An unforeseen exception as an error without its text, which may hold a value; its type and place are logged."""
     number = secrets.token_hex(8)
     log.error("incident", incident=number, project=project, type=type(error).__name__, at=place_of(error))
-    return TrystError(
+    return GemelError(
         ErrorCode.INTERNAL,
         "something unforeseen happened",
         where=f"project {project}" if project else "",

@@ -1,4 +1,4 @@
-"""What a custodian's operator types: ``tryst alice ...`` or ``tryst bob ...``, built from a `Party`.
+"""What a custodian's operator types: ``gemel alice ...`` or ``gemel bob ...``, built from a `Party`.
 
 Modules are imported when a command runs, so that help is instant.
 """
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.dry_run_option import DryRun
-from tryst.common.json_output import Json, JsonFile, print_json, write_json
-from tryst.common.parties import Party
-from tryst.common.project_names import project_names
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.dry_run_option import DryRun
+from gemel.common.json_output import Json, JsonFile, print_json, write_json
+from gemel.common.parties import Party
+from gemel.common.project_names import project_names
 
 if TYPE_CHECKING:
-    from tryst.common.leakage_report import Gate
+    from gemel.common.leakage_report import Gate
 
 Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
 Config = Annotated[
     Path,
-    typer.Option("--config", "-c", help="The configuration file. Its default can be set as TRYST_ALICE or TRYST_BOB."),
+    typer.Option("--config", "-c", help="The configuration file. Its default can be set as GEMEL_ALICE or GEMEL_BOB."),
 ]
 OptionalProject = Annotated[
     str | None,
@@ -42,7 +42,7 @@ def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Ty
         f" by itself. The service answers only you; it calls Carole, and never {party.side.other.title()}.",
         no_args_is_help=True,
     )
-    default = Path(os.environ.get(f"TRYST_{party.name.upper()}", f"{party.name}.yaml"))
+    default = Path(os.environ.get(f"GEMEL_{party.name.upper()}", f"{party.name}.yaml"))
     _check(app, party, default, load_gate)
     _serve(app, party, default, load_gate)
     _status(app, party, default)
@@ -80,8 +80,8 @@ def _check(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[]
         declared, and with the specification; memory, disk, and what the installation lacks. It ends with status 1 if
         one has failed. Records are read here and counted; Carole is called once.
         """
-        from tryst.common.check_lines import report
-        from tryst.common.custodian.operator.own_check import check_custodian
+        from gemel.common.check_lines import report
+        from gemel.common.custodian.operator.own_check import check_custodian
 
         report(check_custodian(party, config, specification, load_gate), as_json=as_json)
 
@@ -99,7 +99,7 @@ def _serve(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[]
         It fetches tasks from Carole and performs them. It may be ended at any moment, also by a power cut: when it is
         started again it goes on where it was, and an incomplete upload is resumed.
         """
-        from tryst.common.custodian.service import serve as run
+        from gemel.common.custodian.service import serve as run
 
         # The gate is imported now: an incomplete installation must not stop a project in its middle.
         run(party, config, ready_file, None if load_gate is None else load_gate())
@@ -112,8 +112,8 @@ def _status(app: typer.Typer, party: Party, default: Path) -> None:
         as_json: Json = False,
     ) -> None:
         """Show whether Carole answers, and the state of each project with the error that blocks it, if any."""
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import show_status, status_json
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import show_status, status_json
 
         with Control.open(config, party) as control:
             found = control.status()
@@ -135,8 +135,8 @@ def _profile(app: typer.Typer, party: Party, default: Path) -> None:
         Look for a field that is missing in too many rows, dates that cannot be read, and values of one token where
         there should be many: a wrong column or a wrong date order is visible nowhere else.
         """
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import show_profile
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import show_profile
 
         with Control.open(config, party) as control:
             text = control.profile(control.only(project))
@@ -150,8 +150,8 @@ def _specification(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def specification(project: OptionalProject = None, config: Config = default, as_json: Json = False) -> None:
         """Show the specification that waits for approval, its digest, and what it lets others see."""
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import show_specification
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import show_specification
 
         with Control.open(config, party) as control:
             chosen = control.only(project)
@@ -179,8 +179,8 @@ def _approve(app: typer.Typer, party: Party, default: Path) -> None:
         Shown first: the profile of what was read, what the specification lets others see, and its digest, which must be
         the one that the coordinator and the other custodian see. Nothing leaves this machine before all have signed.
         """
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import console, show_consent
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import console, show_consent
 
         with Control.open(config, party, dry_run=dry_run) as control:
             chosen = control.only(project)
@@ -214,8 +214,8 @@ def _decline(app: typer.Typer, party: Party, default: Path) -> None:
         waits until the coordinator proposes another specification, which you may approve; so you may this one, later.
         What has been released cannot be taken back.
         """
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import console
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import console
 
         with Control.open(config, party, dry_run=dry_run) as control:
             if dry_run:
@@ -243,9 +243,9 @@ def _attach(app: typer.Typer, party: Party, default: Path) -> None:
         for the variables of the specification only: attach no other columns for a recipient to whom that assessment
         does not apply.
         """
-        from tryst.common.custodian.configuration import load_custodian
-        from tryst.common.custodian.operator.attachment import attach as attach_values
-        from tryst.common.custodian.operator.screen import console
+        from gemel.common.custodian.configuration import load_custodian
+        from gemel.common.custodian.operator.attachment import attach as attach_values
+        from gemel.common.custodian.operator.screen import console
 
         selected = [name.strip() for name in columns.split(",") if name.strip()]
         source = load_custodian(config).source
@@ -263,12 +263,12 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
         as_json: Json = False,
     ) -> None:
         """Print every checkpoint of Carole's audit log that was verified here, as signed notes, one after another, and
-        those of former releases a line each: evidence for `tryst audit verify --kept`.
+        those of former releases a line each: evidence for `gemel audit verify --kept`.
 
         The service compares each new one with them by itself. They come from the running service; where none runs, they
         are read from its state.
         """
-        from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
+        from gemel.common.custodian.operator.kept_checkpoints import kept_checkpoints
 
         found = kept_checkpoints(config, party, lost=lost)
         if as_json:
@@ -292,9 +292,9 @@ def _accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
 
         The project goes on when all its parties have accepted. If one refuses, it can only be erased.
         """
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import console
-        from tryst.common.witnessing.wording import decided_line
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import console
+        from gemel.common.witnessing.wording import decided_line
 
         with Control.open(config, party, dry_run=dry_run) as control:
             restoration, lines = control.show_restored(project)
@@ -323,8 +323,8 @@ def _override(app: typer.Typer, party: Party, default: Path) -> None:
         The service has measured that and waits; `status` shows by how much, `leakage` in which field. A reason is
         required: it is kept, and the steward and Carole's operator can read it in her audit log.
         """
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import console
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import console
 
         with Control.open(config, party, dry_run=dry_run) as control:
             if dry_run:
@@ -351,8 +351,8 @@ def _fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
         For a custodian that stays away. Telephone it first: without its countersignature your service cannot tell
         whether Carole shows the two of you the same log. Nothing else that is checked is left out.
         """
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import console
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import console
 
         with Control.open(config, party, dry_run=dry_run) as control:
             if dry_run:
@@ -367,8 +367,8 @@ def _stop(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def stop(config: Config = default) -> None:
         """Stop the service. An unfinished step is resumed when it is started again."""
-        from tryst.common.custodian.operator.control import Control
-        from tryst.common.custodian.operator.screen import console
+        from gemel.common.custodian.operator.control import Control
+        from gemel.common.custodian.operator.screen import console
 
         with Control.open(config, party) as control:
             control.stop()
@@ -397,12 +397,12 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
         status 1 when these figures are above a limit, where your service refuses to contribute. The service draws by a
         secret of its own, so near a limit it may decide otherwise.
         """
-        from tryst.common.custodian.operator.screen import console, show_leakage
-        from tryst.common.custodian.source.reading import clean_file
-        from tryst.common.keys.assessment_keys import AssessmentKeys
-        from tryst.common.records.csv_form import CsvOptions, form_line
-        from tryst.common.records.registry import file_source
-        from tryst.common.specification import read_specification
+        from gemel.common.custodian.operator.screen import console, show_leakage
+        from gemel.common.custodian.source.reading import clean_file
+        from gemel.common.keys.assessment_keys import AssessmentKeys
+        from gemel.common.records.csv_form import CsvOptions, form_line
+        from gemel.common.records.registry import file_source
+        from gemel.common.specification import read_specification
 
         spec = read_specification(specification)
         source = file_source(records, CsvOptions(encoding, separator).checked())
@@ -432,11 +432,11 @@ def _console(app: typer.Typer, party: Party, default: Path, load_gate: Callable[
         opens it once; a session ends when it is not used. Keys, seeds and records are on no page, and seeds are agreed
         on by no click. Ctrl-C ends it.
         """
-        from tryst.common.custodian.configuration import load_custodian
-        from tryst.common.custodian.console.application import console_of
-        from tryst.common.custodian.console.custodian import Custodian
-        from tryst.common.rpc.tls import channel_credentials
-        from tryst.common.web.serving import Place, listening, show_link
+        from gemel.common.custodian.configuration import load_custodian
+        from gemel.common.custodian.console.application import console_of
+        from gemel.common.custodian.console.custodian import Custodian
+        from gemel.common.rpc.tls import channel_credentials
+        from gemel.common.web.serving import Place, listening, show_link
 
         custodian = Custodian(party, config.absolute(), load_gate)
         configuration = load_custodian(config)
@@ -465,9 +465,9 @@ def _seed(party: Party) -> typer.Typer:
 
         Both name it as `seed_file` in their configuration. Whoever has it and Carole's data can test guessed names.
         """
-        from tryst.common.custodian.operator.screen import console
-        from tryst.common.keys import new_seed_file
-        from tryst.common.keys.seed_file import seed_file_check
+        from gemel.common.custodian.operator.screen import console
+        from gemel.common.keys import new_seed_file
+        from gemel.common.keys.seed_file import seed_file_check
 
         seed = new_seed_file(file, project)
         other = party.side.other.title()

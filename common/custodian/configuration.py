@@ -12,8 +12,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tryst.common.audit.file_statement import MAX_ORIGIN
-from tryst.common.configuration import (
+from gemel.common.audit.file_statement import MAX_ORIGIN
+from gemel.common.configuration import (
     Address,
     Configuration,
     ConfiguredPath,
@@ -23,15 +23,15 @@ from tryst.common.configuration import (
     load_configuration,
     size_in_bytes,
 )
-from tryst.common.keys.epochs import MAX_EPOCHS
-from tryst.common.keys.identity_configuration import IdentityConfiguration
-from tryst.common.keys.wrapping_configuration import WrappingConfiguration
-from tryst.common.language import LanguageCode
-from tryst.common.observability.settings import Observability
-from tryst.common.pki.list_pin import ListDigest
-from tryst.common.records.sources import Source
-from tryst.common.specification.model.defaults import Mode
-from tryst.common.web.console_configuration import ConsoleConfiguration
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.keys.identity_configuration import IdentityConfiguration
+from gemel.common.keys.wrapping_configuration import WrappingConfiguration
+from gemel.common.language import LanguageCode
+from gemel.common.observability.settings import Observability
+from gemel.common.pki.list_pin import ListDigest
+from gemel.common.records.sources import Source
+from gemel.common.specification.model.defaults import Mode
+from gemel.common.web.console_configuration import ConsoleConfiguration
 
 MAX_KNOWN_FILES = 64
 
@@ -62,7 +62,7 @@ class Peer(Configuration):
     identity: Annotated[str, hexadecimal(64)] | None = None
     """Its Ed25519 public key, 64 hexadecimal digits."""
     fingerprint: Annotated[str, hexadecimal(64)] | None = None
-    """SHA-256 of that key as `tryst` shows it, in any grouping; the key itself is in the membership list."""
+    """SHA-256 of that key as `gemel` shows it, in any grouping; the key itself is in the membership list."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -75,14 +75,14 @@ class OperatorAddress(Configuration):
     """The address at which this service answers its own operator."""
 
     address: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1:0"
-    """A loopback address; port 0 takes a free one, which `tryst` finds in the state folder."""
+    """A loopback address; port 0 takes a free one, which `gemel` finds in the state folder."""
 
 
 class Policy(Configuration):
     """What this custodian consents to without its operator's approval."""
 
     approve: tuple[Annotated[str, hexadecimal(64)], ...] = ()
-    """Digests of specifications, as `tryst spec check` prints them."""
+    """Digests of specifications, as `gemel spec check` prints them."""
     modes: tuple[Mode, ...] = ("open", "block_keyed", "shared")
     """Modes in which that holds. Mode trusted sends the values themselves: unless it is named here, its specifications
     wait for the operator whatever is in `approve`."""
@@ -120,13 +120,13 @@ class CustodianConfiguration(Configuration):
 
     carole: CaroleAddress
     keys: ConfiguredPath
-    """Folder of this party's certificate and keys, as `tryst init` makes it."""
+    """Folder of this party's certificate and keys, as `gemel init` makes it."""
     wrapping: WrappingConfiguration | None = None
     """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
     identity: IdentityConfiguration | None = None
     """Where the identity is, if not in the file ``identity.key`` in `keys`."""
     members_digest: ListDigest | None = None
-    """Pins the membership list, as `tryst party accept` shows its digest; none: that in `keys` is taken as it is."""
+    """Pins the membership list, as `gemel party accept` shows its digest; none: that in `keys` is taken as it is."""
     state: ConfiguredPath
     """Folder of the service's state, encrypted where it is secret. Include it in the backups."""
     results: ConfiguredPath

@@ -10,7 +10,7 @@ import resource
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 _STATUS = Path("/proc/self/status")
 
@@ -59,12 +59,12 @@ class MemoryLimit:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY.
         """
         room = self.room()
         if needed > room:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 f"{what} does not fit into this custodian's limits.memory of {_mib(self.limit)}",
                 where=where,
@@ -77,12 +77,12 @@ class MemoryLimit:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY.
         """
         held = high_water()
         if held > max(self.limit, self.before):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 f"the process has held more than this custodian's limits.memory of {_mib(self.limit)}",
                 where=where,

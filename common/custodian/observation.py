@@ -12,22 +12,22 @@ from prometheus_client import Histogram
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from tryst.common.custodian.agent import ObserveStep
-from tryst.common.custodian.operator.open_decisions import waits_for_operator
-from tryst.common.custodian.state.state_tables import Project
-from tryst.common.custodian.steps.step_context import StepContext
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import check_identity
-from tryst.common.keys.wrapping_configuration import check_wrapping
-from tryst.common.observability.disks import check_writable
-from tryst.common.observability.families import gauge, labelled, service_metrics
-from tryst.common.observability.readiness import Readiness
-from tryst.common.observability.recent import Recent
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.rpc.observation import Observation
-from tryst.common.rpc.trust import Trust
-from tryst.common.versions import CUSTODIAN_STATE, WIRE
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.custodian.agent import ObserveStep
+from gemel.common.custodian.operator.open_decisions import waits_for_operator
+from gemel.common.custodian.state.state_tables import Project
+from gemel.common.custodian.steps.step_context import StepContext
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import check_identity
+from gemel.common.keys.wrapping_configuration import check_wrapping
+from gemel.common.observability.disks import check_writable
+from gemel.common.observability.families import gauge, labelled, service_metrics
+from gemel.common.observability.readiness import Readiness
+from gemel.common.observability.recent import Recent
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.rpc.observation import Observation
+from gemel.common.rpc.trust import Trust
+from gemel.common.versions import CUSTODIAN_STATE, WIRE
+from gemel.protos.linkage.v1 import project_pb2
 
 AGENT = "agent"
 """The check of the thread that works through Carole's tasks."""
@@ -62,7 +62,7 @@ def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tu
 
     def check_agent() -> None:
         if context.stopping.is_set() or not agent():
-            raise TrystError(ErrorCode.UNAVAILABLE, "the service is stopping")
+            raise GemelError(ErrorCode.UNAVAILABLE, "the service is stopping")
 
     readiness = Readiness({"state": check_state, "keys": check_keys, AGENT: check_agent})
     versions = {"wire": WIRE, "state": str(CUSTODIAN_STATE)}
@@ -70,7 +70,7 @@ def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tu
     made = Observation(configuration.observability, readiness, versions, callers_requests=True)
     made.registry.register(_CustodianMetrics(context, readiness, trust))
     steps = Histogram(
-        "tryst_step_seconds",
+        "gemel_step_seconds",
         "Steps of a custodian's work, how they ended, and how long they took.",
         ["step", "outcome"],
         buckets=_STEP_SECONDS,
@@ -95,11 +95,11 @@ class _CustodianMetrics(Collector):
         context = self._context
         yield from service_metrics(self._readiness, {"state": context.state.folder}, self._trust.in_use())
         connected = context.progress.connected
-        yield gauge("tryst_carole_connected", "Whether Carole answered the last call.", float(connected))
+        yield gauge("gemel_carole_connected", "Whether Carole answered the last call.", float(connected))
         silence = context.progress.silence
-        yield gauge("tryst_carole_silence_seconds", "Since Carole last answered, or since the start.", silence)
+        yield gauge("gemel_carole_silence_seconds", "Since Carole last answered, or since the start.", silence)
         projects = self._projects()
-        yield gauge("tryst_state_up", "Whether the state was read for this page.", float(projects is not None))
+        yield gauge("gemel_state_up", "Whether the state was read for this page.", float(projects is not None))
         if projects is not None:
             yield from self._work(projects)
 
@@ -115,9 +115,9 @@ class _CustodianMetrics(Collector):
             name.removeprefix("PROJECT_STATE_").lower(): float(states[number])
             for name, number in project_pb2.ProjectState.items()
         }
-        yield labelled("tryst_projects", "Projects by their state at Carole.", "state", named)
+        yield labelled("gemel_projects", "Projects by their state at Carole.", "state", named)
         blocked = sum(bool(project.blocking_error) for project in projects)
-        yield gauge("tryst_projects_blocked", "Projects whose step failed; it is tried again.", blocked)
+        yield gauge("gemel_projects_blocked", "Projects whose step failed; it is tried again.", blocked)
         policy = self._context.configuration.policy
         waiting = sum(waits_for_operator(project, policy) for project in projects)
-        yield gauge("tryst_projects_waiting", "Projects that wait for this custodian's operator.", waiting)
+        yield gauge("gemel_projects_waiting", "Projects that wait for this custodian's operator.", waiting)

@@ -1,4 +1,4 @@
-"""What ``python -m tryst.alice`` and ``python -m tryst.bob`` run."""
+"""What ``python -m gemel.alice`` and ``python -m gemel.bob`` run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tryst.common.custodian.service import serve
-from tryst.common.errors import TrystError
-from tryst.common.leakage_report import Gate
-from tryst.common.missing_module import missing_module
-from tryst.common.parent_process import OPTION, end_with_parent
-from tryst.common.parties import Party
+from gemel.common.custodian.service import serve
+from gemel.common.errors import GemelError
+from gemel.common.leakage_report import Gate
+from gemel.common.missing_module import missing_module
+from gemel.common.parent_process import OPTION, end_with_parent
+from gemel.common.parties import Party
 
 
 def main(party: Party, arguments: list[str] | None = None, load_gate: Callable[[], Gate] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(party: Party, arguments: list[str] | None = None, load_gate: Callable[[
     parser = argparse.ArgumentParser(
         prog=f"python -m {party.name}",
         description=f"{party.title}'s service: it calls Carole and answers only its own operator.",
-        epilog=f"`tryst {party.name} status` shows what it does; `tryst {party.name} --help` the other commands.",
+        epilog=f"`gemel {party.name} status` shows what it does; `gemel {party.name} --help` the other commands.",
     )
     parser.add_argument(
         "--config", type=Path, default=Path(f"{party.name}.yaml"), help="the configuration file (default: %(default)s)"
@@ -43,7 +43,7 @@ def main(party: Party, arguments: list[str] | None = None, load_gate: Callable[[
         end_with_parent()
     try:
         serve(party, given.config, given.ready_file, None if load_gate is None else load_gate())
-    except (TrystError, ModuleNotFoundError) as error:
+    except (GemelError, ModuleNotFoundError) as error:
         shown = missing_module(error) if isinstance(error, ModuleNotFoundError) else error
         print(f"Error: {shown}", file=sys.stderr)  # noqa: T201 - for the person who started it
         return 1

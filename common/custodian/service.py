@@ -11,27 +11,27 @@ from pathlib import Path
 
 import structlog
 
-from tryst.common.custodian.agent import Agent
-from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
-from tryst.common.custodian.observation import AGENT, observe
-from tryst.common.custodian.operator.address import ADDRESS_FILE
-from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.steps.step_context import StepContext
-from tryst.common.custodian.steps.step_progress import Progress
-from tryst.common.durable import whole_file
-from tryst.common.leakage_report import Gate
-from tryst.common.logging_setup import begin_log
-from tryst.common.observability.service_manager import ServiceManager
-from tryst.common.observability.tracing import begin_tracing
-from tryst.common.parties import Party, Role
-from tryst.common.pki.list_pin import UNPINNED, ListPin
-from tryst.common.records.registry import check_driver
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.trust import Trust, TrustWatch
-from tryst.common.witnessing.log_reader import LogReader
-from tryst.protos.linkage.v1 import custody_pb2_grpc
+from gemel.common.custodian.agent import Agent
+from gemel.common.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.common.custodian.observation import AGENT, observe
+from gemel.common.custodian.operator.address import ADDRESS_FILE
+from gemel.common.custodian.operator.operator_service import OperatorService, start_operator
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.custodian.steps.step_context import StepContext
+from gemel.common.custodian.steps.step_progress import Progress
+from gemel.common.durable import whole_file
+from gemel.common.leakage_report import Gate
+from gemel.common.logging_setup import begin_log
+from gemel.common.observability.service_manager import ServiceManager
+from gemel.common.observability.tracing import begin_tracing
+from gemel.common.parties import Party, Role
+from gemel.common.pki.list_pin import UNPINNED, ListPin
+from gemel.common.records.registry import check_driver
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.trust import Trust, TrustWatch
+from gemel.common.witnessing.log_reader import LogReader
+from gemel.protos.linkage.v1 import custody_pb2_grpc
 
 STOP_SECONDS = 10.0
 """How long to wait for a step at shutdown. The state survives a killed step, so there is no need to wait longer."""
@@ -55,7 +55,7 @@ class CustodianService:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, CERTIFICATE, BUSY or DATABASE, before anything is sent.
     """
 
@@ -78,7 +78,7 @@ class CustodianService:
             )
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
-            command = f"tryst {party.name} accept-restore"
+            command = f"gemel {party.name} accept-restore"
             reader = LogReader(connection, keyring.identity, keyring.linker.identity, state, command)
             context = StepContext(
                 *(party, configuration, keyring, state, Progress(), connection, carole, reader, self._stopping),
@@ -140,7 +140,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
 
     Raises
     ------
-    TrystError
+    GemelError
         As `load_custodian` and `CustodianService`.
     """
     os.umask(0o077)  # files written from here on are readable by this user only

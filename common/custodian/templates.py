@@ -1,4 +1,4 @@
-"""The configuration file a custodian starts from, with every setting explained; `tryst init` writes it."""
+"""The configuration file a custodian starts from, with every setting explained; `gemel init` writes it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.common.observability.settings import section
-from tryst.common.parties import Party
-from tryst.common.pki.list_pin import pin_line
+from gemel.common.observability.settings import section
+from gemel.common.parties import Party
+from gemel.common.pki.list_pin import pin_line
 
 _TEMPLATE = """\
 # {title}'s service. It calls Carole; it answers only its own operator on this machine.
-# Relative paths are relative to this file. `tryst {name} serve` runs it, `tryst {name} status` shows what it does.
+# Relative paths are relative to this file. `gemel {name} serve` runs it, `gemel {name} status` shows what it does.
 
 carole:
   address: {address}
-  # server_name: ...         # only if Carole's certificate was made by other means than `tryst`
+  # server_name: ...         # only if Carole's certificate was made by other means than `gemel`
 
 keys: {keys}                      # certificate and keys of {title}; readable by this service only
 {pin}
@@ -30,20 +30,20 @@ source:
 # origin: patient register of the county hospital, as of May   # stated with each approval, and in the audit log
 # known_files: [training.csv]   # training records or a known joint distribution, which a specification names by digest
 
-# The other custodian's identity, compared by telephone and never taken from Carole; `tryst {other} status` shows it.
+# The other custodian's identity, compared by telephone and never taken from Carole; `gemel {other} status` shows it.
 peer:
   fingerprint: {peer}
 
 operator:
-  address: 127.0.0.1:0       # loopback only; port 0 takes a free one, which `tryst {name}` finds in the state folder
+  address: 127.0.0.1:0       # loopback only; port 0 takes a free one, which `gemel {name}` finds in the state folder
 
-# Specifications that need no operator's approval, by their digest (`tryst spec check` prints it).
+# Specifications that need no operator's approval, by their digest (`gemel spec check` prints it).
 policy:
   approve: {approve}
   # modes: [open, block_keyed, shared, trusted]   # without it, mode trusted, which sends the values, waits for you
   # max_epochs: 2   # in how many epochs of a project you take part, 3 at most; each after the first waits for you
 
-# A seed exchanged by hand, in place of the agreement through Carole (`tryst {name} seed new` makes one):
+# A seed exchanged by hand, in place of the agreement through Carole (`gemel {name} seed new` makes one):
 # seed_file: {name}.seed
 
 limits:

@@ -6,9 +6,9 @@ from typing import Literal, Self
 
 from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.documents.document import Count, Document, Part, Share, one_length
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.document import Count, Document, Part, Share, one_length
+from gemel.common.documents.result_warning import ResultWarning
 
 VERSION = 2
 """Version of the document."""

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from tryst.common.described_model import DescribedModel
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from gemel.common.described_model import DescribedModel
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 
 MAX_BYTES = 64 << 20
 """Longest document that is read."""
@@ -49,7 +49,7 @@ class Document(Part):
 
         Raises
         ------
-        TrystErrors
+        GemelErrors
             PARAMETER, with every error and its place; never a value.
         """
         try:
@@ -63,11 +63,11 @@ class Document(Part):
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_LIMIT if it is longer than `max_bytes`; as `of` otherwise.
         """
         if len(text) > max_bytes:
-            raise TrystError(ErrorCode.UPLOAD_LIMIT, f"the document is longer than {max_bytes:,} bytes", where=where)
+            raise GemelError(ErrorCode.UPLOAD_LIMIT, f"the document is longer than {max_bytes:,} bytes", where=where)
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -91,10 +91,10 @@ def one_length(**arrays: list[Any]) -> None:
         raise ValueError(f"arrays must have one length, got {got}")
 
 
-def _refused(error: ValidationError, where: str) -> TrystErrors:
+def _refused(error: ValidationError, where: str) -> GemelErrors:
     found = []
     for entry in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_SHOWN]:
         place = where + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in entry["loc"])
         words = entry["msg"].removeprefix("Value error, ")
-        found.append(TrystError(ErrorCode.PARAMETER, words, where=place))
-    return TrystErrors(ErrorCode.PARAMETER, found, where=where)
+        found.append(GemelError(ErrorCode.PARAMETER, words, where=place))
+    return GemelErrors(ErrorCode.PARAMETER, found, where=where)

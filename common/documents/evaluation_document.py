@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from tryst.common.documents.document import Count, Document, Part, one_length
+from gemel.common.documents.document import Count, Document, Part, one_length
 
 
 class Decision(Part):

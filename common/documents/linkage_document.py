@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from tryst.common.documents.document import Count, Document, Part, Share, one_length
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.common.documents.document import Count, Document, Part, Share, one_length
+from gemel.common.documents.result_warning import ResultWarning
 
 
 class Counts(Part):

@@ -8,10 +8,10 @@ from typing import Literal
 import polars as pl
 from pydantic import Field
 
-from tryst.common.documents.document import Document
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.documents.document import Document
+from gemel.common.errors import ErrorCode, GemelError
 
-KEY = "tryst"
+KEY = "gemel"
 """Of the file's metadata that holds it, as JSON."""
 
 CLASSES = (
@@ -30,7 +30,7 @@ class Provenance(Document):
 
     project: str
     run: str
-    """The run's name at Carole; "in process" where `tryst.link` made it."""
+    """The run's name at Carole; "in process" where `gemel.link` made it."""
     table: Literal["links", "pairs", "draws", "copies", "entities"]
     sides: list[Literal["alice", "bob"]] = Field(min_length=1, max_length=2)
     """Whose identifiers or variables are in it."""
@@ -46,7 +46,7 @@ class Provenance(Document):
     created: str
     """ISO 8601 with its offset."""
     version: str
-    """Of Tryst."""
+    """Of Gemel."""
 
     def metadata(self) -> dict[str, str]:
         """What is put into a Parquet file's metadata."""
@@ -58,11 +58,11 @@ def read_provenance(path: Path) -> Provenance | None:
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE if the file is no Parquet; PARAMETER if the provenance is malformed.
     """
     try:
         found = pl.read_parquet_metadata(path).get(KEY)
     except (OSError, pl.exceptions.PolarsError):
-        raise TrystError(ErrorCode.SOURCE, "cannot be read as a Parquet file", where=str(path)) from None
+        raise GemelError(ErrorCode.SOURCE, "cannot be read as a Parquet file", where=str(path)) from None
     return None if found is None else Provenance.read(found.encode(), f"provenance of {path}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tryst.common.documents.assessment_document import AssessmentDocument
-from tryst.common.documents.document import Document
-from tryst.common.documents.evaluation_document import EvaluationDocument
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.documents.model_document import ModelDocument
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.documents.assessment_document import AssessmentDocument
+from gemel.common.documents.document import Document
+from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.documents.model_document import ModelDocument
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import ErrorCode, GemelError
 
 DOCUMENTS: dict[str, type[Document]] = {
     "model": ModelDocument,
@@ -28,11 +28,11 @@ def document_schema(name: str) -> dict[str, Any]:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if there is no document of this name.
     """
     if name not in DOCUMENTS:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND, f"expected one of {', '.join(DOCUMENTS)}", where="document", got=name[:60]
         )
     schema = DOCUMENTS[name].model_json_schema()

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from pydantic import field_validator
 
-from tryst.common.documents.document import Part
-from tryst.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES, Severity
+from gemel.common.documents.document import Part
+from gemel.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES, Severity
 
 
 class ResultWarning(Part):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tryst.common.documents.assessment_document import CoarsenedVariable
-from tryst.common.documents.document import Count, Document, Part
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.documents.model_document import ModelDocument
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.common.documents.assessment_document import CoarsenedVariable
+from gemel.common.documents.document import Count, Document, Part
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.documents.model_document import ModelDocument
+from gemel.common.documents.result_warning import ResultWarning
 
 
 class Stage(Part):

@@ -5,9 +5,9 @@ sets from cleaned columns, with `blocks` for a set per rule, both by `signing`; 
 that decide which pairs are compared at all, and `categories` relabels the category variables.
 """
 
-from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
-from tryst.common.encoding.payload import from_bytes, to_bytes
-from tryst.common.encoding.signature_sets import (
+from gemel.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.encoding.payload import from_bytes, to_bytes
+from gemel.common.encoding.signature_sets import (
     MISSING,
     NO_KEY,
     FieldSignatures,

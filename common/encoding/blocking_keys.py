@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.cleaning.parts import part_of
-from tryst.common.encoding.columns import distinct_values
-from tryst.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
-from tryst.common.specification import BlockingKey, BlockingRule, Specification
-from tryst.common.suite import Suite, keyed_hash
+from gemel.common.cleaning.parts import part_of
+from gemel.common.encoding.columns import distinct_values
+from gemel.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
+from gemel.common.specification import BlockingKey, BlockingRule, Specification
+from gemel.common.suite import Suite, keyed_hash
 
 DIGEST_BYTES = 8
 

@@ -31,11 +31,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
-from tryst.common.encoding.signing import Signer
-from tryst.common.keys.bulk import pseudo_random
-from tryst.common.keys.derivation import Purpose
-from tryst.common.suite import Suite
+from gemel.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
+from gemel.common.encoding.signing import Signer
+from gemel.common.keys.bulk import pseudo_random
+from gemel.common.keys.derivation import Purpose
+from gemel.common.suite import Suite
 
 
 def blocks_and_tags(

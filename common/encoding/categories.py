@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.category_tree import ordered
-from tryst.common.encoding.signature_sets import MISSING, VariableCodes
-from tryst.common.keys.derivation import Purpose, Seed, derive_key
-from tryst.common.specification import Specification, VariableSpec, encoding_digest
-from tryst.common.specification.model.protection import CoarseningStep, partitions
-from tryst.common.specification.model.section import folded_label
-from tryst.common.suite import Suite, keyed_hash
+from gemel.common.encoding.category_tree import ordered
+from gemel.common.encoding.signature_sets import MISSING, VariableCodes
+from gemel.common.keys.derivation import Purpose, Seed, derive_key
+from gemel.common.specification import Specification, VariableSpec, encoding_digest
+from gemel.common.specification.model.protection import CoarseningStep, partitions
+from gemel.common.specification.model.section import folded_label
+from gemel.common.suite import Suite, keyed_hash
 
 _DIGEST_BYTES = 16
 

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import MAX_ROWS
-from tryst.common.encoding.signature_sets import MISSING
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
+from gemel.common.encoding.layout import MAX_ROWS
+from gemel.common.encoding.signature_sets import MISSING
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 
 
 def check_columns(columns: Mapping[str, pl.Series], specification: Specification) -> int:
@@ -23,36 +23,36 @@ def check_columns(columns: Mapping[str, pl.Series], specification: Specification
         where = f"field {field.name}"
         if field.name not in columns:
             remedy = "name its column in the specification, or take the field out"
-            raise TrystError(ErrorCode.FIELD_MISSING, "the field has no column", where=where, remedy=remedy)
+            raise GemelError(ErrorCode.FIELD_MISSING, "the field has no column", where=where, remedy=remedy)
         column = columns[field.name]
         if column.dtype != pl.String:
-            raise TrystError(ErrorCode.PARAMETER, "cleaned values must be texts", where=where, got=str(column.dtype))
+            raise GemelError(ErrorCode.PARAMETER, "cleaned values must be texts", where=where, got=str(column.dtype))
         lengths.add(len(column))
     if len(lengths) != 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "all columns must have the same length", where="records", got=str(sorted(lengths))
         )
     (n_rows,) = lengths
     if n_rows == 0:
         remedy = "check the file, and any condition by which rows are chosen"
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no rows to sign", where="records", remedy=remedy)
+        raise GemelError(ErrorCode.EMPTY_SOURCE, "there are no rows to sign", where="records", remedy=remedy)
     if n_rows > MAX_ROWS:
-        raise TrystError(ErrorCode.PARAMETER, f"a file has at most {MAX_ROWS} rows", where="records", got=str(n_rows))
+        raise GemelError(ErrorCode.PARAMETER, f"a file has at most {MAX_ROWS} rows", where="records", got=str(n_rows))
     return n_rows
 
 
 def check_variables(variables: Mapping[str, pl.Series], specification: Specification, n_rows: int) -> None:
-    """Raise `TrystError` (PARAMETER) unless these are one custodian's variables, with a place or null for every row."""
+    """Raise `GemelError` (PARAMETER) unless these are one custodian's variables, with a place or null for every row."""
     held = [{v.name for v in specification.variables_of(side)} for side in Side]
     if set(variables) not in held:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "the variables must be those that one custodian holds", where="variables",
             got=f"{len(variables)} variables", remedy="clean the file under the same specification",
         )  # fmt: skip
     for name, places in variables.items():
         if places.dtype != pl.Int32 or len(places) != n_rows:
             got = f"{places.dtype} of {len(places)}"
-            raise TrystError(ErrorCode.PARAMETER, "one Int32 per row expected", where=f"variable {name}", got=got)
+            raise GemelError(ErrorCode.PARAMETER, "one Int32 per row expected", where=f"variable {name}", got=got)
 
 
 def distinct_values(column: pl.Series) -> tuple[list[str], NDArray[np.int32]]:

@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.columns import check_columns
-from tryst.common.encoding.dummies import Draws
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import Specification
+from gemel.common.encoding.columns import check_columns
+from gemel.common.encoding.dummies import Draws
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification
 
 MIN_PART = 2
 """Fields of the smaller part of a household's invented member."""
@@ -55,7 +55,7 @@ def with_decoys(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two of
         them nearly always exists.
 
@@ -115,7 +115,7 @@ def invented_records(records: Records, specification: Specification, noise: Nois
         for batch in records.batches(names):
             exists[numbered.join(batch, on=names, how="semi", nulls_equal=True)["+number"].to_numpy()] = True
         found = pl.concat([found, invented.filter(pl.Series(~exists))])
-    raise TrystError(
+    raise GemelError(
         ErrorCode.PARAMETER, "the file's records are too alike to invent others from them", where="quality.decoys",
         got=f"{found.height} of {specification.decoys} decoys that equal no record",
         remedy="compare more fields, or agree on a specification without decoys",

@@ -28,11 +28,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.columns import distinct_values
-from tryst.common.keys.bulk import pseudo_random
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.specification import BlockingKey, BlockingRule, Specification
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.columns import distinct_values
+from gemel.common.keys.bulk import pseudo_random
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.specification import BlockingKey, BlockingRule, Specification
 
 _REDRAWS = 20
 """A block of half of all rows is then avoided with probability .999999; one that has all rows cannot be."""

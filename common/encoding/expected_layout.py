@@ -13,16 +13,16 @@ from dataclasses import field as dataclass_field
 
 import polars as pl
 
-from tryst.common.cleaning.parts import salt_text
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.intervals import WHOLE, Interval, intervals
-from tryst.common.encoding.known_layout import known_layouts
-from tryst.common.encoding.layout import CODES, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
-from tryst.common.encoding.samples import GROUPS, group_rows, sample_rows
-from tryst.common.parties import Side
-from tryst.common.specification import BlockingRule, Specification
-from tryst.common.specification.model.padding import MAX_ROWS as PADDED_ROWS
+from gemel.common.cleaning.parts import salt_text
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.fixed_fields import fixed_fields
+from gemel.common.encoding.intervals import WHOLE, Interval, intervals
+from gemel.common.encoding.known_layout import known_layouts
+from gemel.common.encoding.layout import CODES, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.encoding.samples import GROUPS, group_rows, sample_rows
+from gemel.common.parties import Side
+from gemel.common.specification import BlockingRule, Specification
+from gemel.common.specification.model.padding import MAX_ROWS as PADDED_ROWS
 
 WHOLE_FILE = ""
 """Name of the one set of modes open and trusted, among the rules."""

@@ -6,8 +6,8 @@ block have the same value of it, so that their signatures would be equal: a cons
 
 from __future__ import annotations
 
-from tryst.common.specification import BlockingRule
-from tryst.common.specification.model.content import SpecificationContent
+from gemel.common.specification import BlockingRule
+from gemel.common.specification.model.content import SpecificationContent
 
 
 def fixed_fields(rule: BlockingRule, spec: SpecificationContent) -> frozenset[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tryst.common.encoding.layout import KNOWN, SetLayout, VariableLayout
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.common.specification.model.known_files import JointSpec, TrainingSpec
+from gemel.common.encoding.layout import KNOWN, SetLayout, VariableLayout
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.common.specification.model.known_files import JointSpec, TrainingSpec
 
 KnownFile = TrainingSpec | JointSpec
 

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.categories import coded_variables
-from tryst.common.encoding.layout import JOINT, TRAINING
-from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
-from tryst.common.keys.derivation import Seed
-from tryst.common.specification import Specification
+from gemel.common.encoding.categories import coded_variables
+from gemel.common.encoding.layout import JOINT, TRAINING
+from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
+from gemel.common.keys.derivation import Seed
+from gemel.common.specification import Specification
 
 
 def known_set(

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tryst.common.encoding.intervals import WHOLE, Interval
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.row_words import RowWords
-from tryst.common.specification.model.known_files import MAX_KNOWN_ROWS
+from gemel.common.encoding.intervals import WHOLE, Interval
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.row_words import RowWords
+from gemel.common.specification.model.known_files import MAX_KNOWN_ROWS
 
 Content = Literal["signatures", "values", "fixed", "shared", "withheld"]
 """The content of a field: keyed signatures; in trusted mode the values; or nothing, where the key of a set's blocks has
@@ -131,7 +131,7 @@ class SetLayout:
         return self.fields_bytes + numbers * self.rows * 8 + variables + self.sealed_bytes
 
     def validate(self, records: int) -> None:
-        """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution, of so many records, may have such a set."""
+        """Raise `GemelError` (UPLOAD_LIMIT) unless a contribution, of so many records, may have such a set."""
         where, known = where_of(self.rule), self.rule in KNOWN
         codes = known or self.rule == CODES
         own = records > 0 and not codes and self.rule not in ("", SAMPLES)  # rows of a rule
@@ -214,7 +214,7 @@ class Layout:
         return sum(part.total_bytes for part in self.sets)
 
     def validate(self) -> None:
-        """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
+        """Raise `GemelError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
         _limit(self.records, 0, MAX_ROWS, "records", "layout")
         reserved = ("", SAMPLES, *([CODES] if self.records else []), *KNOWN)
@@ -269,6 +269,6 @@ def _limit(number: int, minimum: int, maximum: int, what: str, where: str, *, mu
         raise _limits(f"{minimum} to {maximum} {what} expected{unit}", where, str(number))
 
 
-def _limits(what: str, where: str, got: str) -> TrystError:
+def _limits(what: str, where: str, got: str) -> GemelError:
     remedy = "make the contribution again from the agreed specification"
-    return TrystError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=got, remedy=remedy)
+    return GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=got, remedy=remedy)

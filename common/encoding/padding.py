@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.columns import distinct_values
-from tryst.common.encoding.dummies import Draws, RuleBlocks, dummies
-from tryst.common.encoding.layout import MAX_ROWS
-from tryst.common.encoding.signature_sets import MISSING
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import Specification
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.columns import distinct_values
+from gemel.common.encoding.dummies import Draws, RuleBlocks, dummies
+from gemel.common.encoding.layout import MAX_ROWS
+from gemel.common.encoding.signature_sets import MISSING
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def rows_of_rules(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there would be more rows than a contribution may have, or if blocks are padded without a key.
 
     Notes
@@ -94,7 +94,7 @@ def rows_of_rules(
     The same file, rows in the same order, has the same dummies under the same key.
     """
     if specification.padding is not None and noise is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "dummies need the custodian's noise key", where="padding",
             got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
         )  # fmt: skip
@@ -112,7 +112,7 @@ def rows_of_rules(
         missing = padded_size(sizes) - sizes
         total += int(missing.sum())
         if total > MAX_ROWS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"at most {MAX_ROWS} records and dummies are possible", where="padding",
                 got=f"more for rule {rule.name}", remedy="do not pad",
             )  # fmt: skip

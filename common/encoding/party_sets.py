@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout, where_of
-from tryst.common.encoding.shared_words import SharedUpload, check_shared_digests, open_words
-from tryst.common.encoding.signature_sets import corrupt
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import PartySecrets, add_share
-from tryst.common.sharing.row_words import RowWords
+from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout, where_of
+from gemel.common.encoding.shared_words import SharedUpload, check_shared_digests, open_words
+from gemel.common.encoding.signature_sets import corrupt
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import PartySecrets, add_share
+from gemel.common.sharing.row_words import RowWords
 
 Shared = NDArray[np.uint64]
 """A party's two shares, s_i and s_(i+1), along the first axis."""
@@ -75,7 +75,7 @@ class PartyContribution:
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if it has no shares.
     """
 
@@ -138,7 +138,7 @@ class PartyContribution:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if they cannot be those of such a set, or are others than were read before.
 
         Notes
@@ -162,7 +162,7 @@ class PartyContribution:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if the share that was sent does not open, with these digests.
         """
         found = np.zeros((2, self._layout.sets[number].rows, self.words(number).total), dtype=np.uint64)

@@ -27,8 +27,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import JOINT, WORD_BITS, Layout, SetLayout, VariableLayout, padded, where_of
-from tryst.common.encoding.signature_sets import (
+from gemel.common.encoding.layout import JOINT, WORD_BITS, Layout, SetLayout, VariableLayout, padded, where_of
+from gemel.common.encoding.signature_sets import (
     FieldSignatures,
     SignatureSet,
     VariableCodes,
@@ -36,7 +36,7 @@ from tryst.common.encoding.signature_sets import (
     check_range,
     corrupt,
 )
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Number = TypeVar("Number", np.uint64, np.int32, np.int16, np.float64)
 
@@ -76,14 +76,14 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if the payload is not the canonical one of
         such sets.
     """
     layout.validate()
     view = memoryview(payload).cast("B").toreadonly()
     if view.nbytes != layout.total_bytes:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UPLOAD_CORRUPT,
             f"the payload must have the {layout.total_bytes} bytes of its layout",
             where="contribution",

@@ -19,24 +19,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
-from tryst.common.encoding.blocks import blocks_and_tags
-from tryst.common.encoding.categories import coded_variables
-from tryst.common.encoding.columns import check_columns, check_variables, distinct_values
-from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.intervals import WHOLE, Interval, in_intervals
-from tryst.common.encoding.layout import CODES, SAMPLES, Layout
-from tryst.common.encoding.padding import RuleRows, rows_of_rules
-from tryst.common.encoding.row_order import Drawing, in_content_order
-from tryst.common.encoding.samples import drawn_groups, grouped, value_key
-from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes, layout_of
-from tryst.common.encoding.signing import PreparedField, Signer, canonical, unsigned
-from tryst.common.encoding.values import pack_values
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Purpose, Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.progress import Progress
-from tryst.common.specification import BlockingRule, FieldSpec, Specification
+from gemel.common.encoding.blocking_keys import blocking_keys, keyed_digests
+from gemel.common.encoding.blocks import blocks_and_tags
+from gemel.common.encoding.categories import coded_variables
+from gemel.common.encoding.columns import check_columns, check_variables, distinct_values
+from gemel.common.encoding.fixed_fields import fixed_fields
+from gemel.common.encoding.intervals import WHOLE, Interval, in_intervals
+from gemel.common.encoding.layout import CODES, SAMPLES, Layout
+from gemel.common.encoding.padding import RuleRows, rows_of_rules
+from gemel.common.encoding.row_order import Drawing, in_content_order
+from gemel.common.encoding.samples import drawn_groups, grouped, value_key
+from gemel.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes, layout_of
+from gemel.common.encoding.signing import PreparedField, Signer, canonical, unsigned
+from gemel.common.encoding.values import pack_values
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Purpose, Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.progress import Progress
+from gemel.common.specification import BlockingRule, FieldSpec, Specification
 
 Jobs = dict[str, Callable[[], None]]
 
@@ -145,7 +145,7 @@ def encode_records(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING if a field has no column, EMPTY_SOURCE if there are no rows, PARAMETER if columns differ in length
         or do not hold texts, if values do not fit the field's tokenisation, if there is randomised response or padding
         and no noise key, or in mode block_keyed if there is no blocking rule.
@@ -158,7 +158,7 @@ def encode_records(
     """
     block_keyed = specification.in_blocks
     if block_keyed and not specification.keyed_rules:
-        raise TrystError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
+        raise GemelError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
     n_rows = check_columns(columns, specification)
     n_records = n_rows - decoys
     check_variables(variables, specification, n_records)

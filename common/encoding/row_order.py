@@ -13,11 +13,11 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
-from tryst.common.keys.bulk import numbers
-from tryst.common.keys.derivation import KEY_BYTES
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.suite import Suite
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
+from gemel.common.keys.bulk import numbers
+from gemel.common.keys.derivation import KEY_BYTES
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.suite import Suite
 
 
 class Drawing:

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.intervals import interval_of
-from tryst.common.encoding.row_order import Drawing
-from tryst.common.keys.bulk import numbers
+from gemel.common.encoding.intervals import interval_of
+from gemel.common.encoding.row_order import Drawing
+from gemel.common.keys.bulk import numbers
 
 GROUPS = 250
 """Groups of a sample: 256,000 random pairs with the other file's, 26 of which agree where one in 10,000 does."""

@@ -9,16 +9,16 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import Layout
-from tryst.common.encoding.party_sets import PartyContribution, ShareHeader
-from tryst.common.encoding.records import Encoded
-from tryst.common.encoding.shared_sets import SentSet, Sharing, sent_bytes
-from tryst.common.encoding.shared_words import SharedUpload
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import ShareSecrets
-from tryst.common.specification import Specification
+from gemel.common.encoding.layout import Layout
+from gemel.common.encoding.party_sets import PartyContribution, ShareHeader
+from gemel.common.encoding.records import Encoded
+from gemel.common.encoding.shared_sets import SentSet, Sharing, sent_bytes
+from gemel.common.encoding.shared_words import SharedUpload
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.specification import Specification
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, Content, FieldLayout, SetLayout
-from tryst.common.encoding.payload import to_bytes
-from tryst.common.encoding.shared_words import SharedUpload, check_shared_digests, plain_words, seal_words
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.sharing.custodian_shares import ShareSecrets, leave_third_share
-from tryst.common.specification import Specification
+from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, Content, FieldLayout, SetLayout
+from gemel.common.encoding.payload import to_bytes
+from gemel.common.encoding.shared_words import SharedUpload, check_shared_digests, plain_words, seal_words
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.sharing.custodian_shares import ShareSecrets, leave_third_share
+from gemel.common.specification import Specification
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import GCM
 from numpy.typing import NDArray
 
-from tryst.common.encoding.intervals import Interval
-from tryst.common.encoding.layout import SEAL_BYTES, SetLayout, where_of
-from tryst.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet, check_interval, corrupt
-from tryst.common.keys.framing import frame
-from tryst.common.parties import Side
-from tryst.common.sharing.row_words import WORD_BITS, RowWords
+from gemel.common.encoding.intervals import Interval
+from gemel.common.encoding.layout import SEAL_BYTES, SetLayout, where_of
+from gemel.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet, check_interval, corrupt
+from gemel.common.keys.framing import frame
+from gemel.common.parties import Side
+from gemel.common.sharing.row_words import WORD_BITS, RowWords
 
-_DOMAIN = b"tryst sealed words 1"
+_DOMAIN = b"gemel sealed words 1"
 _AT_ONCE = 1 << 20
 _NONCE_BYTES = 12
 
@@ -106,7 +106,7 @@ def open_words(sealed: memoryview, key: bytes, number: int, associated: bytes, w
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if it was changed, or is not of this upload, set, or blocks.
     """
     size = len(sealed) - SEAL_BYTES
@@ -129,7 +129,7 @@ def check_shared_digests(digests: NDArray[np.uint64], rule: str, interval: Inter
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT.
     """
     where = where_of(rule)

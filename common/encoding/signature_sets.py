@@ -14,8 +14,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.intervals import WHOLE, Interval
-from tryst.common.encoding.layout import (
+from gemel.common.encoding.intervals import WHOLE, Interval
+from gemel.common.encoding.layout import (
     CODES,
     JOINT,
     KNOWN,
@@ -27,8 +27,8 @@ from tryst.common.encoding.layout import (
     VariableLayout,
     where_of,
 )
-from tryst.common.encoding.values import unpack_values
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.encoding.values import unpack_values
+from gemel.common.errors import ErrorCode, GemelError
 
 MISSING = -1
 """Code of a row that has no value in a field."""
@@ -138,7 +138,7 @@ class SignatureSet:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_LIMIT for a name or a size out of bounds, UPLOAD_CORRUPT for an array of the wrong type or
             shape, a code out of range, signatures out of order or repeated, or a signature no row has.
 
@@ -206,10 +206,10 @@ def check_counts(counts: NDArray[np.float64], where: str) -> None:
         raise corrupt("counts must have a finite sum above 0", where, "another sum")
 
 
-def corrupt(what: str, where: str, got: str) -> TrystError:
+def corrupt(what: str, where: str, got: str) -> GemelError:
     """The error (UPLOAD_CORRUPT) for contents that no correct encoder makes."""
     remedy = "make the contribution again and upload it again"
-    return TrystError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy=remedy)
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy=remedy)
 
 
 def _check_codes(field: FieldSignatures, where: str) -> None:

@@ -16,17 +16,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.cleaning.parts import salt_text
-from tryst.common.cleaning.similar_values import similar_values
-from tryst.common.encoding.blocking_keys import keyed_digests
-from tryst.common.encoding.columns import distinct_values
-from tryst.common.encoding.signature_sets import MISSING, NO_KEY, FieldSignatures
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.minhash import block_signatures, signatures, with_randomised_response
-from tryst.common.specification import FieldSpec, Specification, encoding_digest
-from tryst.common.tokens import Tokens, tokenise
+from gemel.common.cleaning.parts import salt_text
+from gemel.common.cleaning.similar_values import similar_values
+from gemel.common.encoding.blocking_keys import keyed_digests
+from gemel.common.encoding.columns import distinct_values
+from gemel.common.encoding.signature_sets import MISSING, NO_KEY, FieldSignatures
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.minhash import block_signatures, signatures, with_randomised_response
+from gemel.common.specification import FieldSpec, Specification, encoding_digest
+from gemel.common.tokens import Tokens, tokenise
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ class Signer:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `common.tokens.tokenise`, naming the field.
         """
         values, codes = distinct_values(columns[field.name])
         try:
             key = self.key(Purpose.TOKEN, field.key_domain)
             tokens = tokenise(values, field.tokens, key, similar_values(field), self.suite)
-        except TrystError as error:
-            raise TrystError(
+        except GemelError as error:
+            raise GemelError(
                 error.code, error.what, where=f"field {field.name}", got=error.got, remedy=error.remedy
             ) from None
         some = tokens.counts > 0
@@ -116,7 +116,7 @@ class Signer:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER if the field has randomised response and there is no noise key.
 
         Notes
@@ -158,7 +158,7 @@ class Signer:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `sign`.
         """
         signed, places, before = [], [], 0
@@ -182,7 +182,7 @@ class Signer:
         if not field.randomised_response:
             return signed
         if self._noise is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "randomised response needs the custodian's noise key", where=f"field {field.name}",
                 got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
             )  # fmt: skip

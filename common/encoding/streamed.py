@@ -19,23 +19,23 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
-from tryst.common.encoding.categories import coded_variables
-from tryst.common.encoding.decoys import invented_records
-from tryst.common.encoding.intervals import Interval, interval_of, intervals
-from tryst.common.encoding.layout import CODES, MAX_ROWS, SAMPLES
-from tryst.common.encoding.padding import RuleRows, rows_of_rules
-from tryst.common.encoding.records import Unit, encode_rows
-from tryst.common.encoding.row_order import Drawing, in_content_order
-from tryst.common.encoding.samples import drawn_groups, value_key
-from tryst.common.encoding.signature_sets import NO_KEY, SignatureSet, VariableCodes
-from tryst.common.encoding.signing import Signer
-from tryst.common.encoding.working_table import MakeTable, WorkingTable, gathered
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Purpose, Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.progress import Progress
-from tryst.common.specification import BlockingRule, Specification
+from gemel.common.encoding.blocking_keys import blocking_keys, keyed_digests
+from gemel.common.encoding.categories import coded_variables
+from gemel.common.encoding.decoys import invented_records
+from gemel.common.encoding.intervals import Interval, interval_of, intervals
+from gemel.common.encoding.layout import CODES, MAX_ROWS, SAMPLES
+from gemel.common.encoding.padding import RuleRows, rows_of_rules
+from gemel.common.encoding.records import Unit, encode_rows
+from gemel.common.encoding.row_order import Drawing, in_content_order
+from gemel.common.encoding.samples import drawn_groups, value_key
+from gemel.common.encoding.signature_sets import NO_KEY, SignatureSet, VariableCodes
+from gemel.common.encoding.signing import Signer
+from gemel.common.encoding.working_table import MakeTable, WorkingTable, gathered
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Purpose, Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.progress import Progress
+from gemel.common.specification import BlockingRule, Specification
 
 IDENTIFIER = "+identifier"
 """Column of the custodian's own identifiers; no field can have this name."""
@@ -138,7 +138,7 @@ def encode_table(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `encode_records`.
 
     Notes
@@ -146,9 +146,9 @@ def encode_table(
     Memory for a unit, for 8 bytes a record, and for some 40 bytes a record where there are variables.
     """
     if not specification.keyed_rules:
-        raise TrystError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
+        raise GemelError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
     if not 0 < records.n_rows <= MAX_ROWS:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, f"a file has 1 to {MAX_ROWS} rows", where="records", got=str(records.n_rows)
         )
     signing = _Signing(records, specification, seed, epoch, noise, make, threads)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint64]:
@@ -33,14 +33,14 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if a value is empty, has U+0000 or is longer than ``bits // 8`` bytes; the number of such is named.
     """
     width = bits // 8
     texts = [value.encode("utf-8") for value in values]
     long = sum(len(text) > width for text in texts)
     if long:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"a value may have at most {width} bytes of UTF-8 in trusted mode",
             where=where,
@@ -48,7 +48,7 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
             remedy=f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more",
         )
     if unfit := sum(not text or b"\0" in text for text in texts):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a value must not be empty or contain U+0000",
             where=where,
@@ -64,7 +64,7 @@ def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if a row is not UTF-8 text padded with zero bytes, or empty.
     """
     width = rows.shape[1] * 8
@@ -76,7 +76,7 @@ def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
         except UnicodeDecodeError:
             value = ""
         if not value or "\0" in value:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_CORRUPT,
                 "a value must be UTF-8 text, padded with zero bytes and not empty",
                 where=where,

@@ -13,17 +13,17 @@
 - `framing`, `private_files`: used by the others.
 """
 
-from tryst.common.keys.agreement import Agreement
-from tryst.common.keys.agreement_messages import Terms
-from tryst.common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
-from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.keys.seed_file import load_seed_file, new_seed_file
-from tryst.common.keys.vault import DataKey, Vault
-from tryst.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.agreement import Agreement
+from gemel.common.keys.agreement_messages import Terms
+from gemel.common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
+from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.seed_file import load_seed_file, new_seed_file
+from gemel.common.keys.vault import DataKey, Vault
+from gemel.common.keys.wrapping import WrappingKeys
 
 __all__ = [
     "CANARY_RECORDS",

@@ -37,8 +37,8 @@ from typing import NoReturn
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.agreement_messages import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.agreement_messages import (
     APPROVED_VERSION,
     DIGEST_BYTES,
     VERSION,
@@ -49,16 +49,16 @@ from tryst.common.keys.agreement_messages import (
     read_offer,
     suite_of,
 )
-from tryst.common.keys.agreement_state import AgreementState, malformed_state
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.encapsulation import Encapsulation, encapsulation
-from tryst.common.keys.ephemeral import CURVES, Ephemeral
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.transcript import Transcript
-from tryst.common.parties import Side
-from tryst.common.suite import Suite
+from gemel.common.keys.agreement_state import AgreementState, malformed_state
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.encapsulation import Encapsulation, encapsulation
+from gemel.common.keys.ephemeral import CURVES, Ephemeral
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.transcript import Transcript
+from gemel.common.parties import Side
+from gemel.common.suite import Suite
 
-_AGAIN = "let the coordinator open a new epoch of the project (`tryst project new-epoch`), and agree again in it"
+_AGAIN = "let the coordinator open a new epoch of the project (`gemel project new-epoch`), and agree again in it"
 
 
 _MLKEM = {Suite.DEFAULT: "ML-KEM-768", Suite.APPROVED: "ML-KEM-1024"}
@@ -82,7 +82,7 @@ class Agreement:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the other's identity is one's own.
     """
 
@@ -99,7 +99,7 @@ class Agreement:
         _version: int | None = None,
     ) -> None:
         if peer == identity.public:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "the other custodian's identity is this custodian's own",
                 where=f"seed agreement of project {terms.project}",
@@ -129,7 +129,7 @@ class Agreement:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if it answers the other's, and that was not accepted yet.
         """
         if not self.has_offer:
@@ -168,7 +168,7 @@ class Agreement:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE if the message is malformed, changed, the own one, another's, of another project, for the wrong
             side, or holds a key of low order or none of ML-KEM-768; EPOCH_MISMATCH or ENCODING_MISMATCH if it is of
             another epoch or encoding; WRONG_STATE if another offer was accepted before, or it is of another version.
@@ -203,7 +203,7 @@ class Agreement:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE before the other's offer was accepted.
         """
         return self._shared_transcript().seed
@@ -218,12 +218,12 @@ class Agreement:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE before the other's offer was accepted, or if another digest was confirmed before.
         """
         transcript = self._shared_transcript()
         if len(canary) != DIGEST_BYTES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"a canary digest has {DIGEST_BYTES} bytes", got=f"{len(canary)} bytes"
             )
         if self.is_confirmed and canary != self._canary:
@@ -238,7 +238,7 @@ class Agreement:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE before the own confirmation; SIGNATURE, EPOCH_MISMATCH or ENCODING_MISMATCH as for an offer;
             KEY_MISMATCH if the other does not hold the same secret over the same transcript; CANARY_MISMATCH if it
             does but its records are signed differently.
@@ -266,7 +266,7 @@ class Agreement:
         if not hmac.compare_digest(confirmation.canary, self._canary):
             self._refuse(
                 "the two custodians sign the same test records differently although they hold the same seed",
-                f"install the same version of Tryst on both sides, then {_AGAIN}",
+                f"install the same version of Gemel on both sides, then {_AGAIN}",
                 code=ErrorCode.CANARY_MISMATCH,
             )
         self._peer_confirmation = message
@@ -277,7 +277,7 @@ class Agreement:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE before the other's confirmation was accepted.
         """
         if not self.is_agreed:
@@ -309,12 +309,12 @@ class Agreement:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the state is malformed; CONFIGURATION if either identity has changed since; errors of the checks.
         """
         kept = AgreementState.unpack(state)
         if (kept.identity, kept.peer) != (identity.public.raw, peer.raw):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "an identity has changed since this seed agreement began",
                 where=f"seed agreement of project {kept.terms.project}, epoch {kept.terms.epoch}",
@@ -365,7 +365,7 @@ class Agreement:
         if terms.encoding_digest != self.terms.encoding_digest:
             self._refuse(
                 f"the message is of another encoding than {self.terms.encoding_digest.hex()[:16]}",
-                "compare the specification and the versions of Tryst and Python with the other custodian",
+                "compare the specification and the versions of Gemel and Python with the other custodian",
                 got=terms.encoding_digest.hex()[:16],
                 code=ErrorCode.ENCODING_MISMATCH,
             )
@@ -375,4 +375,4 @@ class Agreement:
 
     def _refuse(self, what: str, remedy: str, *, got: str = "", code: ErrorCode = ErrorCode.SIGNATURE) -> NoReturn:
         where = f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}"
-        raise TrystError(code, what, where=where, got=got, remedy=remedy)
+        raise GemelError(code, what, where=where, got=got, remedy=remedy)

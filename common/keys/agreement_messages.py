@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.encapsulation import part_bytes
-from tryst.common.keys.ephemeral import PUBLIC_LENGTHS
-from tryst.common.keys.framing import FramingError, Part, frame, unframe
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from tryst.common.keys.key_file import PUBLIC_BYTES
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.encapsulation import part_bytes
+from gemel.common.keys.ephemeral import PUBLIC_LENGTHS
+from gemel.common.keys.framing import FramingError, Part, frame, unframe
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
+from gemel.common.suite import Suite
 
 MESSAGE_LIMIT = 4096
 """Longest message in bytes; a real one has fewer than 2100."""
@@ -34,9 +34,9 @@ APPROVED_VERSION = 3
 """Of a new one in the approved suite."""
 
 _MAGICS = {
-    1: b"tryst seed agreement 1",
-    VERSION: b"tryst seed agreement 2",
-    APPROVED_VERSION: b"tryst seed agreement 3",
+    1: b"gemel seed agreement 1",
+    VERSION: b"gemel seed agreement 2",
+    APPROVED_VERSION: b"gemel seed agreement 3",
 }
 _OFFER = b"offer"
 _CONFIRMATION = b"confirmation"
@@ -54,7 +54,7 @@ class Terms:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if a part is out of its bounds.
     """
 
@@ -64,18 +64,18 @@ class Terms:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.project.encode()) <= PROJECT_LIMIT:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"a project's name has 1 to {PROJECT_LIMIT} bytes", where="seed agreement"
             )
         if len(self.encoding_digest) != DIGEST_BYTES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"an encoding digest has {DIGEST_BYTES} bytes",
                 where="seed agreement",
                 got=f"{len(self.encoding_digest)} bytes",
             )
         if not 0 <= self.epoch < 2**32:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "an epoch must be between 0 and 2^32 - 1",
                 where="seed agreement",
@@ -140,7 +140,7 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str, version: int 
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE if it is not a well-formed offer, or not of that identity; WRONG_STATE if it is of another version.
     """
     suite = suite_of(version)
@@ -161,7 +161,7 @@ def read_confirmation(message: bytes, sender: PublicIdentity, where: str, versio
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE if it is not a well-formed confirmation, or not of that identity; WRONG_STATE if it is of another
         version.
     """
@@ -225,19 +225,19 @@ def _of_other(version: int, other: int) -> str:
     return "a message of an older release" if other < version else "a message of a newer release"
 
 
-def _other_version(where: str, version: int, other: int) -> TrystError:
-    return TrystError(
+def _other_version(where: str, version: int, other: int) -> GemelError:
+    return GemelError(
         ErrorCode.WRONG_STATE,
         f"this agreement is of version {version}, and the other custodian's message of version {other}",
         where=where,
         got=_of_other(version, other),
         remedy="nothing was agreed; install the same release at both custodians, then let the coordinator open a new "
-        "epoch of the project (`tryst project new-epoch`)",
+        "epoch of the project (`gemel project new-epoch`)",
     )
 
 
-def _refused(where: str, what: str, got: str = "") -> TrystError:
-    return TrystError(
+def _refused(where: str, what: str, got: str = "") -> GemelError:
+    return GemelError(
         ErrorCode.SIGNATURE,
         what,
         where=where,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms, suite_of
-from tryst.common.keys.encapsulation import STATE_BYTES
-from tryst.common.keys.ephemeral import STATE_LENGTHS
-from tryst.common.keys.framing import FramingError, Part, frame, unframe
-from tryst.common.parties import Side
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms, suite_of
+from gemel.common.keys.encapsulation import STATE_BYTES
+from gemel.common.keys.ephemeral import STATE_LENGTHS
+from gemel.common.keys.framing import FramingError, Part, frame, unframe
+from gemel.common.parties import Side
 
-_MARKS = {1: b"tryst seed agreement state 1", 2: b"tryst seed agreement state 2", 3: b"tryst seed agreement state 3"}
+_MARKS = {1: b"gemel seed agreement state 1", 2: b"gemel seed agreement state 2", 3: b"gemel seed agreement state 3"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class AgreementState:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if it is malformed.
         """
         version = next((known for known, mark in _MARKS.items() if content.startswith(frame(mark))), 2)
@@ -86,12 +86,12 @@ class AgreementState:
             raise malformed_state() from None
 
 
-def malformed_state() -> TrystError:
+def malformed_state() -> GemelError:
     """The error of a state that cannot be read."""
-    return TrystError(
+    return GemelError(
         ErrorCode.VAULT,
         "the stored state of a seed agreement is malformed",
-        remedy="restore it from its backup, or let the coordinator open a new epoch of the project (`tryst project "
+        remedy="restore it from its backup, or let the coordinator open a new epoch of the project (`gemel project "
         "new-epoch`), and agree again in it",
     )
 

@@ -17,11 +17,11 @@ import numpy as np
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tryst.common.keys.derivation import KEY_BYTES, Seed
-from tryst.common.keys.framing import frame
-from tryst.common.keys.noise import NoiseKey
+from gemel.common.keys.derivation import KEY_BYTES, Seed
+from gemel.common.keys.framing import frame
+from gemel.common.keys.noise import NoiseKey
 
-_VERSION = b"tryst assessment 1"
+_VERSION = b"gemel assessment 1"
 
 
 class AssessmentKeys:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 
-from tryst.common.keys.derivation import Purpose, Seed, derive_key
-from tryst.common.keys.framing import frame
+from gemel.common.keys.derivation import Purpose, Seed, derive_key
+from gemel.common.keys.framing import frame
 
 CHECK_BYTES = 8
 CANARY_BYTES = 32
@@ -124,7 +124,7 @@ def key_check_value(seed: Seed, project: str, encoding_digest: bytes, epoch: int
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER as `derive`.
     """
     return derive_key(seed, project, Purpose.CHECK, encoding_digest, epoch=epoch)[:CHECK_BYTES]
@@ -146,11 +146,11 @@ def canary_digest(seed: Seed, project: str, encoding_digest: bytes, epoch: int, 
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER as `derive`.
     """
     key = derive_key(seed, project, Purpose.CANARY, encoding_digest, epoch=epoch)
-    return hmac.digest(key, frame(b"tryst canary 1", encoded), "sha256")
+    return hmac.digest(key, frame(b"gemel canary 1", encoded), "sha256")
 
 
 def canary_part_names(fields: Iterable[str]) -> list[str]:
@@ -163,8 +163,8 @@ def canary_part(seed: Seed, project: str, encoding_digest: bytes, epoch: int, na
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER as `derive`.
     """
     key = derive_key(seed, project, Purpose.CANARY, encoding_digest, epoch=epoch)
-    return hmac.digest(key, frame(b"tryst canary part 1", name.encode(), content), "sha256")[:PART_BYTES]
+    return hmac.digest(key, frame(b"gemel canary part 1", name.encode(), content), "sha256")[:PART_BYTES]

@@ -27,8 +27,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tryst.common.keys.key_file import PUBLIC_BYTES
-from tryst.common.keys.sealing_key import (
+from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.sealing_key import (
     ALGORITHMS,
     APPROVED_PUBLIC_BYTES,
     ApprovedKey,
@@ -37,11 +37,11 @@ from tryst.common.keys.sealing_key import (
     SealingKey,
     SealingPublicKey,
 )
-from tryst.common.suite import Suite
+from gemel.common.suite import Suite
 
-APPROVED = b"tryst sealed 3\n"
-HYBRID = b"tryst sealed 2\n"
-FORMER = b"tryst sealed 1\n"
+APPROVED = b"gemel sealed 3\n"
+HYBRID = b"gemel sealed 2\n"
+FORMER = b"gemel sealed 1\n"
 MARK_BYTES = len(HYBRID)
 
 
@@ -53,7 +53,7 @@ _REST = {
     HYBRID: _ENCAPSULATED_BYTES + _CONTENT_KEY_BYTES + _TAG_BYTES,
     FORMER: PUBLIC_BYTES,
 }
-_DOMAINS = {APPROVED: b"tryst sealing 3", HYBRID: b"tryst sealing 2", FORMER: b"tryst sealing 1"}
+_DOMAINS = {APPROVED: b"gemel sealing 3", HYBRID: b"gemel sealing 2", FORMER: b"gemel sealing 1"}
 
 
 @cache

@@ -21,15 +21,15 @@ from typing import NoReturn
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.framing import frame
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.framing import frame
+from gemel.common.suite import Suite
 
 SEED_BYTES = 32
 KEY_BYTES = 32
 DIGEST_BYTES = 32
 
-_VERSION = b"tryst keys 1"
+_VERSION = b"gemel keys 1"
 
 
 class Purpose(StrEnum):
@@ -62,7 +62,7 @@ class Seed:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if it is not 32 bytes, or all bytes are equal.
     """
 
@@ -71,7 +71,7 @@ class Seed:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SEED_BYTES or len(set(secret)) == 1:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a seed is {SEED_BYTES} random bytes",
                 where="seed",
@@ -148,7 +148,7 @@ def derive(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the digest is not 32 bytes or the epoch is not an unsigned 32-bit number.
     """
     both = _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, 2 * KEY_BYTES)
@@ -179,14 +179,14 @@ def _expand(
     length: int,
 ) -> bytes:
     if len(encoding_digest) != DIGEST_BYTES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"the encoding digest must have {DIGEST_BYTES} bytes",
             where="key derivation",
             got=f"{len(encoding_digest)} bytes",
         )
     if not 0 <= epoch < 2**32:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the epoch must be a number from 0 to 2^32 - 1",
             where="key derivation",

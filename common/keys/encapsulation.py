@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import (
     MLKEM1024PublicKey,
 )
 
-from tryst.common.keys.sealing_key import MLKEM1024_PUBLIC_BYTES, MLKEM_PUBLIC_BYTES
-from tryst.common.parties import Side
-from tryst.common.suite import Suite
+from gemel.common.keys.sealing_key import MLKEM1024_PUBLIC_BYTES, MLKEM_PUBLIC_BYTES
+from gemel.common.parties import Side
+from gemel.common.suite import Suite
 
 CIPHERTEXT_BYTES = {Suite.DEFAULT: 1088, Suite.APPROVED: 1568}
 SECRET_BYTES = 32

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
 )
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from tryst.common.keys.key_file import PUBLIC_BYTES
-from tryst.common.keys.sealing_key import P384_PUBLIC_BYTES, p384_bytes, p384_public
-from tryst.common.suite import Suite
+from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.sealing_key import P384_PUBLIC_BYTES, p384_bytes, p384_public
+from gemel.common.suite import Suite
 
 _P384_PRIVATE_BYTES = 48
 

@@ -11,8 +11,8 @@ signature. Their number is therefore bounded, by her and by each custodian for i
 
 from __future__ import annotations
 
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 MAX_EPOCHS = 3
 
@@ -29,7 +29,7 @@ def verify_new_epoch(
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE.
     """
     identity.verify(signature, SigningPurpose.NEW_EPOCH, *_opening(project, encoding_digest, epoch, reason))

@@ -14,14 +14,14 @@ from typing import Protocol
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.framing import frame
-from tryst.common.keys.key_file import PublicKey
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.framing import frame
+from gemel.common.keys.key_file import PublicKey
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 SIGNATURE_BYTES = 64
 
-_DOMAIN = b"tryst signature 1"
+_DOMAIN = b"gemel signature 1"
 _PRIME = 2**255 - 19
 # y of the points of order 8; with 0, 1 and -1 these are all the points of small order. Under such a key one
 # signature can verify for many messages, so an approval under it would not be binding.
@@ -35,7 +35,7 @@ class PublicIdentity(PublicKey):
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE if `raw` is not 32 bytes or is a point of small order.
     """
 
@@ -46,10 +46,10 @@ class PublicIdentity(PublicKey):
         super().__post_init__()
         y = (int.from_bytes(self.raw, "little") & (2**255 - 1)) % _PRIME
         if y in _SMALL_ORDER:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SIGNATURE,
                 "this Ed25519 public key is a point of small order, so its signatures prove nothing",
-                remedy="ask its owner for a key made by 'tryst init'",
+                remedy="ask its owner for a key made by 'gemel init'",
             )
 
     def is_signed(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> bool:
@@ -72,11 +72,11 @@ class PublicIdentity(PublicKey):
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE.
         """
         if not self.is_signed(signature, purpose, *parts):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SIGNATURE,
                 f"the signature for '{purpose}' was not made by the expected identity over these contents",
                 got=f"a signature that does not verify under the key with fingerprint {self.fingerprint}",
@@ -97,7 +97,7 @@ class Signer(Protocol):
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the key cannot be used; UNAVAILABLE if what has it does not answer.
         """
 
@@ -118,7 +118,7 @@ class Identity:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `Signer.sign`; VAULT if the signature is wrong. It goes nowhere then: from a wrong Ed25519 signature
             beside the right one the private key can be computed.
         """
@@ -132,7 +132,7 @@ class Identity:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `sign`.
         """
         if not text[:1].isalpha():
@@ -142,7 +142,7 @@ class Identity:
     def _sign(self, message: bytes, what: str) -> bytes:
         signature = self._signer.sign(message)
         if not self.public._is_signed(signature, message):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT,
                 f"what holds the identity has signed {what} wrongly, or by another key",
                 got=f"a signature that does not verify under the key with fingerprint {self.public.fingerprint}",

@@ -7,14 +7,14 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, model_validator
 
-from tryst.common.configuration import Configuration
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.key_place import IDENTITY, Name, TokenPlace, VaultPlace, not_configured
-from tryst.common.keys.pkcs11_signer import Pkcs11Signer
-from tryst.common.keys.pkcs11_token import Pkcs11Token
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.keys.transit_signer import TransitSigner
+from gemel.common.configuration import Configuration
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.key_place import IDENTITY, Name, TokenPlace, VaultPlace, not_configured
+from gemel.common.keys.pkcs11_signer import Pkcs11Signer
+from gemel.common.keys.pkcs11_token import Pkcs11Token
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.transit_signer import TransitSigner
 
 
 class Pkcs11Identity(TokenPlace):
@@ -81,7 +81,7 @@ def open_identity(configured: IdentityConfiguration | None, file: Path) -> Ident
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used.
     """
     return Identity(IdentityKey.load(file) if configured is None else configured.signer.checked())
@@ -101,7 +101,7 @@ def create_identity(configured: IdentityConfiguration | None) -> Identity:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if neither is configured; EXISTS if the token has the key.
     """
     if configured is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tryst.common.keys.key_file import load_keys, save_keys, unexpected
+from gemel.common.keys.key_file import load_keys, save_keys, unexpected
 
 _LOST = "restore the file from its backup, or make a new identity and have it entered in the membership list"
 
@@ -29,7 +29,7 @@ class IdentityKey:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the file is missing, open to others, or holds something else.
         """
         keys = load_keys(path, "the Ed25519 identity")
@@ -42,7 +42,7 @@ class IdentityKey:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS or CONFIGURATION.
         """
         save_keys(path, self._key)

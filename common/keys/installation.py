@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cryptography.exceptions import InternalError, UnsupportedAlgorithm
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.content_key import hpke_suite
-from tryst.common.keys.sealing_key import ALGORITHMS, new_key
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.content_key import hpke_suite
+from gemel.common.keys.sealing_key import ALGORITHMS, new_key
+from gemel.common.suite import Suite
 
 
 def require_suite(suite: Suite, where: str) -> None:
@@ -15,17 +15,17 @@ def require_suite(suite: Suite, where: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION.
     """
     try:
         key = new_key(suite)
         hpke_suite(suite).encrypt(b"", key.public.hybrid, info=b"")
     except (UnsupportedAlgorithm, InternalError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             f"the cryptographic library of this installation has no {ALGORITHMS[suite]} or cannot seal by them",
             where=where,
             got=f"a specification with `cryptography: {suite}`",
-            remedy="install Tryst with a library that has them (docs/fips.md), or decline the specification",
+            remedy="install Gemel with a library that has them (docs/fips.md), or decline the specification",
         ) from None

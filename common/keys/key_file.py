@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM1024PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.fingerprint import fingerprint, in_groups
-from tryst.common.keys.private_files import read_private, write_private
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.fingerprint import fingerprint, in_groups
+from gemel.common.keys.private_files import read_private, write_private
 
 PUBLIC_BYTES = 32
 """Of a public key on Curve25519."""
@@ -32,7 +32,7 @@ class PublicKey:
 
     Raises
     ------
-    TrystError
+    GemelError
         With the kind's code if `raw` has another length.
     """
 
@@ -48,7 +48,7 @@ class PublicKey:
     def __post_init__(self) -> None:
         if len(self.raw) not in self.LENGTHS:
             lengths = " or ".join(map(str, self.LENGTHS))
-            raise TrystError(self.CODE, f"an {self.KIND} public key has {lengths} bytes", got=f"{len(self.raw)} bytes")
+            raise GemelError(self.CODE, f"an {self.KIND} public key has {lengths} bytes", got=f"{len(self.raw)} bytes")
 
     @classmethod
     def from_hex(cls, text: str) -> Self:
@@ -56,14 +56,14 @@ class PublicKey:
 
         Raises
         ------
-        TrystError
+        GemelError
             With the kind's code if the text is anything else.
         """
         try:
             raw = bytes.fromhex(text)
         except ValueError:
             lengths = " or ".join(str(2 * length) for length in cls.LENGTHS)
-            raise TrystError(cls.CODE, f"an {cls.KIND} public key is written as {lengths} hexadecimal digits") from None
+            raise GemelError(cls.CODE, f"an {cls.KIND} public key is written as {lengths} hexadecimal digits") from None
         return cls(raw)
 
     @property
@@ -92,7 +92,7 @@ def load_keys(path: Path, content: str) -> list[object]:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the file is missing or open to others.
     """
     pem = read_private(path, content)
@@ -114,7 +114,7 @@ def save_keys(path: Path, *keys: StoredKey, replace: bool = False) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS or CONFIGURATION.
     """
     form = serialization.PrivateFormat.PKCS8
@@ -122,7 +122,7 @@ def save_keys(path: Path, *keys: StoredKey, replace: bool = False) -> None:
     write_private(path, b"".join(blocks), replace=replace)
 
 
-def unexpected(path: Path, expected: str, remedy: str) -> TrystError:
+def unexpected(path: Path, expected: str, remedy: str) -> GemelError:
     """The error of a file that holds something else."""
     what = f"expected {expected} as unencrypted PKCS #8 PEM"
-    return TrystError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=remedy)
+    return GemelError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=remedy)

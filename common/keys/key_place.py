@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tryst.common.configuration import Configuration, ConfiguredPath
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.private_files import read_private
+from gemel.common.configuration import Configuration, ConfiguredPath
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.private_files import read_private
 
 Name = Annotated[str, Field(min_length=1, max_length=64)]
 
@@ -33,8 +33,8 @@ class KeyUse:
     command: str
 
 
-WRAPPING = KeyUse("wrapping keys", "wrapping", "tryst party wrapping-key")
-IDENTITY = KeyUse("identity", "identity", "tryst party identity")
+WRAPPING = KeyUse("wrapping keys", "wrapping", "gemel party wrapping-key")
+IDENTITY = KeyUse("identity", "identity", "gemel party identity")
 
 
 class TokenPlace(Configuration):
@@ -70,16 +70,16 @@ class VaultPlace(Configuration):
     """Of the vault, where it has several."""
 
 
-def unusable(what: str, where: str, got: str, remedy: str) -> TrystError:
+def unusable(what: str, where: str, got: str, remedy: str) -> GemelError:
     """A key that cannot be used."""
-    return TrystError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
+    return GemelError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
 
 
-def not_configured(use: KeyUse) -> TrystError:
+def not_configured(use: KeyUse) -> GemelError:
     """The error where a key is to be made and no place is configured."""
-    return TrystError(
+    return GemelError(
         ErrorCode.CONFIGURATION,
         "no token and no vault is configured",
         where=use.section,
-        remedy=f"add `{use.section}` to the configuration, or use the file that `tryst init` has made",
+        remedy=f"add `{use.section}` to the configuration, or use the file that `gemel init` has made",
     )

@@ -38,7 +38,7 @@ class KeyWrapper(Protocol):
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the wrapping key cannot be used; UNAVAILABLE if what has it does not answer.
         """
 
@@ -47,7 +47,7 @@ class KeyWrapper(Protocol):
 
         Raises
         ------
-        TrystError
+        GemelError
             As `wrap`.
         """
 

@@ -12,14 +12,14 @@ from typing import NoReturn
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import KEY_BYTES, FieldKeys
-from tryst.common.keys.framing import frame
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import KEY_BYTES, FieldKeys
+from gemel.common.keys.framing import frame
+from gemel.common.suite import Suite
 
 NOISE_KEY_BYTES = 32
 
-_VERSION = b"tryst noise 1"
+_VERSION = b"gemel noise 1"
 
 
 class NoiseKey:
@@ -27,7 +27,7 @@ class NoiseKey:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if it is not 32 bytes.
     """
 
@@ -35,7 +35,7 @@ class NoiseKey:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != NOISE_KEY_BYTES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"a noise key is {NOISE_KEY_BYTES} random bytes", where="noise key",
                 got=f"{len(secret)} bytes",
             )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tryst.common.keys.key_file import PUBLIC_BYTES
-from tryst.common.keys.key_place import IDENTITY, unusable
-from tryst.common.keys.pkcs11_token import Pkcs11Token
+from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.key_place import IDENTITY, unusable
+from gemel.common.keys.pkcs11_token import Pkcs11Token
 
 _ED25519 = bytes.fromhex("06032b6570")
 """The curve's object identifier in DER, as a token takes it."""
@@ -36,7 +36,7 @@ class Pkcs11Signer:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the token or the key is not there, the PIN is wrong, or the key could leave the token.
         """
         attribute = self._pkcs11.Attribute
@@ -69,7 +69,7 @@ class Pkcs11Signer:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS if there is one of this label; VAULT if the token does not make it.
         """
         of, kind = self._pkcs11, self._pkcs11.Attribute

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.key_place import KeyUse, TokenPlace, unusable
-from tryst.common.missing_module import missing_module
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.key_place import KeyUse, TokenPlace, unusable
+from gemel.common.missing_module import missing_module
 
 Result = TypeVar("Result")
 
@@ -38,7 +38,7 @@ class Pkcs11Token:
 
     Raises
     ------
-    TrystError
+    GemelError
         MODULE_MISSING if the extra ``pkcs11`` is not installed; CONFIGURATION if the PIN cannot be read.
     """
 
@@ -58,7 +58,7 @@ class Pkcs11Token:
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE if it fails again.
         """
         with _ONE_THREAD:
@@ -76,7 +76,7 @@ class Pkcs11Token:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the token or the key is not there, or the PIN is wrong.
         """
         with _ONE_THREAD, self._stated(f"the key {key} cannot be used"):
@@ -94,14 +94,14 @@ class Pkcs11Token:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS if there is one of this label; VAULT if the token does not make it.
         """
         attribute = self.library.Attribute
         with _ONE_THREAD, self._stated("the token did not make the key"):
             writing = self._open(rw=True)
             if any(writing.get_objects({attribute.CLASS: kind, attribute.LABEL: key})):
-                raise TrystError(ErrorCode.EXISTS, "the token has a key of this label", where=key)
+                raise GemelError(ErrorCode.EXISTS, "the token has a key of this label", where=key)
             work(writing)
             writing.close()
 
@@ -110,7 +110,7 @@ class Pkcs11Token:
         attribute = self.library.Attribute
         return bool(key[attribute.EXTRACTABLE] or not key[attribute.SENSITIVE])
 
-    def fault(self, what: str, got: str) -> TrystError:
+    def fault(self, what: str, got: str) -> GemelError:
         """The error about a token that cannot be used."""
         remedy = (
             f"check module, token, label and PIN under `{self._use.section}` in the configuration, and that the token "
@@ -147,8 +147,8 @@ class Pkcs11Token:
             # A login is of the process: another session of it has made one.
             return token.open(rw=rw)
 
-    def _away(self, got: str) -> TrystError:
-        return TrystError(
+    def _away(self, got: str) -> GemelError:
+        return GemelError(
             ErrorCode.UNAVAILABLE,
             f"the token of the {self._use.keys} does not answer",
             where=f"token {self.label}",

@@ -7,10 +7,10 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from tryst.common.keys.framing import frame
-from tryst.common.keys.key_place import WRAPPING, unusable
-from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, TAG_BYTES
-from tryst.common.keys.pkcs11_token import Pkcs11Token
+from gemel.common.keys.framing import frame
+from gemel.common.keys.key_place import WRAPPING, unusable
+from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, TAG_BYTES
+from gemel.common.keys.pkcs11_token import Pkcs11Token
 
 
 class Pkcs11Wrapper:
@@ -36,7 +36,7 @@ class Pkcs11Wrapper:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the token or a key is not there, the PIN is wrong, or a key could leave the token.
         """
         for label in self._labels.values():
@@ -64,7 +64,7 @@ class Pkcs11Wrapper:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS if there is one of this label; VAULT if the token does not make it.
         """
         of, kind = self._pkcs11, self._pkcs11.Attribute
@@ -121,4 +121,4 @@ class Pkcs11Wrapper:
 
 def _identifier(token: str, label: str) -> bytes:
     """The identifier of a key, from its token and label: neither may be used again for another key."""
-    return hashlib.sha256(frame(b"tryst pkcs11 key 1", token.encode(), label.encode())).digest()[:KEY_ID_BYTES]
+    return hashlib.sha256(frame(b"gemel pkcs11 key 1", token.encode(), label.encode())).digest()[:KEY_ID_BYTES]

@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error
 
 LIMIT = 64 * 1024
 """Longest file read here, in bytes. A key file is a few hundred; a wrong path may lead to anything."""
@@ -26,14 +26,14 @@ def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS if the file exists and `replace` is false; CONFIGURATION if the folder cannot be written.
     """
     try:
         with whole_file(path, replace=replace) as file:
             file.write(data)
     except FileExistsError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS,
             "the file exists already and is not overwritten",
             where=str(path),
@@ -43,7 +43,7 @@ def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
         raise unwritable(path, error) from None
 
 
-def unwritable(path: Path, error: OSError) -> TrystError:
+def unwritable(path: Path, error: OSError) -> GemelError:
     """The error of a file that this user may not write, or not there."""
     remedy = "check that the folder exists and that this user may write there"
     return file_error(ErrorCode.CONFIGURATION, "cannot write this file", path, error, remedy)
@@ -59,7 +59,7 @@ def read_private(path: Path, content: str) -> bytes:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
     """
     try:
@@ -72,12 +72,12 @@ def read_private(path: Path, content: str) -> bytes:
         # The status of the open file, not of its name, which might lead elsewhere a moment later.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION, f"expected a file with {content}", where=str(path), got="no plain file"
             )
         mode = stat.S_IMODE(status.st_mode)
         if mode & _FORBIDDEN:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"{content} is open to other users of this machine",
                 where=str(path),
@@ -85,7 +85,7 @@ def read_private(path: Path, content: str) -> bytes:
                 remedy=f"run: chmod 600 '{path}'; if others had access to the machine, make a new key",
             )
         if status.st_uid not in (os.geteuid(), 0):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"{content} belongs to another user",
                 where=str(path),
@@ -97,7 +97,7 @@ def read_private(path: Path, content: str) -> bytes:
     finally:
         os.close(descriptor)
     if len(data) > LIMIT:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION, f"expected {content}", where=str(path), got=f"more than {LIMIT} bytes"
         )
     return data

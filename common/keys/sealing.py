@@ -5,7 +5,7 @@ member cannot be read. A sealed message is::
 
     header | chunk 0 | chunk 1 | ... | last chunk
 
-The header begins with ``"tryst sealed 2\\n"``, or 3 for a key of the approved suite, and brings a content key by HPKE;
+The header begins with ``"gemel sealed 2\\n"``, or 3 for a key of the approved suite, and brings a content key by HPKE;
 to a recipient with a key of a former release it is of version 1 (`content_key`). Every chunk is 64 KiB of content under
 AES-256-GCM and a 16-byte tag, the last one is shorter or equal. The nonce is the chunk's index and a flag that is set
 in the last chunk alone; so a message with a missing, repeated, moved or added chunk, or cut short, fails to open. The
@@ -24,9 +24,9 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.content_key import (
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.content_key import (
     APPROVED,
     MARK_BYTES,
     UnopenedError,
@@ -36,9 +36,9 @@ from tryst.common.keys.content_key import (
     new_content_key,
     read_content_key,
 )
-from tryst.common.keys.framing import frame
-from tryst.common.keys.sealing_key import ALGORITHMS, SealingKey, SealingPublicKey
-from tryst.common.suite import Suite
+from gemel.common.keys.framing import frame
+from gemel.common.keys.sealing_key import ALGORITHMS, SealingKey, SealingPublicKey
+from gemel.common.suite import Suite
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16
@@ -83,26 +83,26 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if `recipient` is a point of low order, or not of the context's suite.
     """
     if context.suite is Suite.APPROVED and recipient.suite is not context.suite:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SEALED,
             f"the specification names the approved suite, and this key is not of {ALGORITHMS[context.suite]}",
             where=f"sealing for {context.recipient}",
             got=f"a key with the fingerprint {recipient.fingerprint}",
-            remedy="have the recipient make one by `tryst party renew-sealing --cryptography approved`",
+            remedy="have the recipient make one by `gemel party renew-sealing --cryptography approved`",
         )
     associated = context.framed(domain_of(mark_of(recipient)))
     try:
         content_key, header = new_content_key(recipient, associated)
     except ValueError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SEALED,
             "the recipient's X25519 public key is a point of low order",
             where=f"sealing for {context.recipient}",
-            remedy="ask the recipient for a key made by 'tryst init'",
+            remedy="ask the recipient for a key made by 'gemel init'",
         ) from None
     cipher = AESGCM(content_key)
     yield header
@@ -125,7 +125,7 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if the message is for another key or context, was changed, reordered, cut short or added to, or was not
         sealed by the context's suite where that is the approved one.
     """
@@ -155,7 +155,7 @@ def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], de
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED as `open_sealed`; nothing is left behind then.
     """
     with whole_file(destination) as file:
@@ -176,7 +176,7 @@ def _taken(head: bytes, chunks: Iterator[bytes], length: int) -> tuple[bytes, by
 def _nonce(index: int, last: bool) -> bytes:
     # The key serves one message, so index and flag make every nonce its own.
     if index >= _MAX_CHUNKS:
-        raise TrystError(ErrorCode.SEALED, "the message is too long to be sealed")
+        raise GemelError(ErrorCode.SEALED, "the message is too long to be sealed")
     return bytes(7) + index.to_bytes(4, "big") + bytes([last])
 
 
@@ -199,8 +199,8 @@ def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _refusal(context: SealContext, what: str) -> TrystError:
-    return TrystError(
+def _refusal(context: SealContext, what: str) -> GemelError:
+    return GemelError(
         ErrorCode.SEALED,
         what,
         where=f"project {context.project}, run {context.run}, sealed for {context.recipient}",

@@ -39,9 +39,9 @@ from cryptography.hazmat.primitives.hpke import (
 )
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.key_file import PUBLIC_BYTES, PublicKey, StoredKey, load_keys, save_keys, unexpected
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.key_file import PUBLIC_BYTES, PublicKey, StoredKey, load_keys, save_keys, unexpected
+from gemel.common.suite import Suite
 
 MLKEM_PUBLIC_BYTES = 1184
 HYBRID_PUBLIC_BYTES = MLKEM_PUBLIC_BYTES + PUBLIC_BYTES
@@ -64,7 +64,7 @@ class SealingPublicKey(PublicKey):
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if `raw` has another length, or a part that can be checked is no public key.
     """
 
@@ -78,11 +78,11 @@ class SealingPublicKey(PublicKey):
             try:
                 _ = self.hybrid
             except ValueError:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.SEALED,
                     f"this is no public key of {ALGORITHMS[self.suite]}",
                     got=f"a key with the fingerprint {self.fingerprint}",
-                    remedy="ask its owner for a key made by 'tryst init' or 'tryst party'",
+                    remedy="ask its owner for a key made by 'gemel init' or 'gemel party'",
                 ) from None
 
     @property
@@ -250,7 +250,7 @@ class SealingKey:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the file is missing, open to others, or holds something else.
         """
         stored = load_keys(path, _CONTENT)
@@ -280,7 +280,7 @@ class SealingKey:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS or CONFIGURATION.
         """
         save_keys(path, *(each for key in self.keys for each in key.stored), replace=replace)

@@ -3,7 +3,7 @@
 The file is text, of mode 0600. One custodian makes it, the other gets a copy over a channel without Carole, and its
 check digits are compared::
 
-    tryst seed 1
+    gemel seed 1
     project febrl4
     seed <64 hexadecimal digits>
     check <16 hexadecimal digits, to detect copying errors>
@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Purpose, Seed, derive_key
-from tryst.common.keys.private_files import read_private, write_private
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Purpose, Seed, derive_key
+from gemel.common.keys.private_files import read_private, write_private
 
-_LINES = ("tryst seed 1", "project ([a-z0-9-]{1,64})", "seed ([0-9a-f]{64})", "check ([0-9a-f]{16})")
+_LINES = ("gemel seed 1", "project ([a-z0-9-]{1,64})", "seed ([0-9a-f]{64})", "check ([0-9a-f]{16})")
 _FORM = re.compile("\n".join(_LINES) + "\n?")
-_REMEDY = "copy the file again from the custodian who made it with 'tryst alice seed new'"
+_REMEDY = "copy the file again from the custodian who made it with 'gemel alice seed new'"
 
 
 def new_seed_file(path: Path, project: str) -> Seed:
@@ -28,12 +28,12 @@ def new_seed_file(path: Path, project: str) -> Seed:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if `project` is not a valid project name; EXISTS if the file exists; CONFIGURATION if it cannot be
         written.
     """
     if not re.fullmatch(_LINES[1], f"project {project}"):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a project's name has 1 to 64 of the characters a-z, 0-9 and -",
             where=str(path),
@@ -49,21 +49,21 @@ def load_seed_file(path: Path, project: str) -> Seed:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the file is missing, open to others, malformed, copied with an error, or another project's.
     """
     text = read_private(path, "the seed").decode("ascii", errors="replace").replace("\r\n", "\n")
     match = _FORM.fullmatch(text)
     if match is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
-            "this is not a seed file: expected the four lines 'tryst seed 1', 'project', 'seed', 'check'",
+            "this is not a seed file: expected the four lines 'gemel seed 1', 'project', 'seed', 'check'",
             where=str(path),
             remedy=_REMEDY,
         )
     named, digits, check = match.groups()
     if named != project:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             f"expected the seed of project '{project}'",
             where=str(path),
@@ -72,7 +72,7 @@ def load_seed_file(path: Path, project: str) -> Seed:
         )
     seed = Seed(bytes.fromhex(digits))
     if seed_file_check(seed, project) != check:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the seed does not have the check digits beside it: it was changed or copied with an error",
             where=str(path),
@@ -83,7 +83,7 @@ def load_seed_file(path: Path, project: str) -> Seed:
 
 def seed_text(seed: Seed, project: str) -> str:
     """The content of a seed file. Secret."""
-    return f"tryst seed 1\nproject {project}\nseed {seed.reveal().hex()}\ncheck {seed_file_check(seed, project)}\n"
+    return f"gemel seed 1\nproject {project}\nseed {seed.reveal().hex()}\ncheck {seed_file_check(seed, project)}\n"
 
 
 def seed_file_check(seed: Seed, project: str) -> str:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tryst.common.keys.agreement_messages import Offer
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.framing import frame
-from tryst.common.parties import Side
+from gemel.common.keys.agreement_messages import Offer
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.framing import frame
+from gemel.common.parties import Side
 
 _DOMAINS = {
-    1: b"tryst seed agreement transcript 1",
-    2: b"tryst seed agreement transcript 2",
-    3: b"tryst seed agreement transcript 3",
+    1: b"gemel seed agreement transcript 1",
+    2: b"gemel seed agreement transcript 2",
+    3: b"gemel seed agreement transcript 3",
 }
 
 
@@ -56,8 +56,8 @@ class Transcript:
         def key(purpose: str) -> bytes:
             return HKDF(hashes.SHA256(), 32, salt=digest, info=frame(purpose.encode())).derive(shared)
 
-        confirmation_keys = {side: key(f"tryst key confirmation of {side.value} 1") for side in Side}
-        return cls(digest, Seed(key("tryst seed 1")), confirmation_keys)
+        confirmation_keys = {side: key(f"gemel key confirmation of {side.value} 1") for side in Side}
+        return cls(digest, Seed(key("gemel seed 1")), confirmation_keys)
 
     def confirmation(self, side: Side, canary: bytes) -> bytes:
         """The MAC by which `side` proves that it has this transcript's secret; covers its canary digest."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.key_place import KeyUse, VaultPlace, unusable
-from tryst.common.keys.private_files import read_private
-from tryst.common.missing_module import missing_module
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.key_place import KeyUse, VaultPlace, unusable
+from gemel.common.keys.private_files import read_private
+from gemel.common.missing_module import missing_module
 
 TIMEOUT_SECONDS = 10
 
@@ -28,7 +28,7 @@ class TransitEngine:
 
     Raises
     ------
-    TrystError
+    GemelError
         MODULE_MISSING if the extra ``vault`` is not installed.
     """
 
@@ -55,7 +55,7 @@ class TransitEngine:
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE if the vault does not answer; VAULT if it refuses the token, or the key is not there, of another
             type or exportable.
         """
@@ -86,7 +86,7 @@ class TransitEngine:
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE if the vault does not answer; VAULT for what it refuses.
         """
         of = self._hvac.exceptions
@@ -109,7 +109,7 @@ class TransitEngine:
             raise unusable("the vault refuses the request", self.where, type(error).__name__, "see its log") from None
         except (of.VaultError, OSError) as error:
             # What a client of HTTP raises when there is no answer is an OSError, too.
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UNAVAILABLE,
                 f"the vault of the {self._use.keys} does not answer",
                 where=self.where,
@@ -120,7 +120,7 @@ class TransitEngine:
         data = answer.get("data") if isinstance(answer, dict) else None
         return data if isinstance(data, dict) else {}
 
-    def misread(self, got: str) -> TrystError:
+    def misread(self, got: str) -> GemelError:
         """The error about an answer of another form."""
         return unusable("the vault answers in another form", self.where, got, "check its version")
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 
-from tryst.common.keys.key_file import PUBLIC_BYTES
-from tryst.common.keys.key_place import IDENTITY, VaultPlace, unusable
-from tryst.common.keys.transit_engine import TransitEngine
+from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.key_place import IDENTITY, VaultPlace, unusable
+from gemel.common.keys.transit_engine import TransitEngine
 
 KIND = "ed25519"
 
@@ -26,7 +26,7 @@ class TransitSigner:
 
     Raises
     ------
-    TrystError
+    GemelError
         MODULE_MISSING if the extra ``vault`` is not installed.
     """
 
@@ -40,7 +40,7 @@ class TransitSigner:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `TransitEngine.key`; VAULT if the key has no such version.
         """
         versions = self._engine.key(KIND).get("keys")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from tryst.common.keys.framing import frame
-from tryst.common.keys.key_place import WRAPPING, VaultPlace
-from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, SEALED_BYTES
-from tryst.common.keys.transit_engine import TransitEngine
+from gemel.common.keys.framing import frame
+from gemel.common.keys.key_place import WRAPPING, VaultPlace
+from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, SEALED_BYTES
+from gemel.common.keys.transit_engine import TransitEngine
 
 KIND = "aes256-gcm96"
 
@@ -30,7 +30,7 @@ class TransitWrapper:
 
     Raises
     ------
-    TrystError
+    GemelError
         MODULE_MISSING if the extra ``vault`` is not installed.
     """
 
@@ -46,7 +46,7 @@ class TransitWrapper:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `TransitEngine.key`.
         """
         latest = self._engine.key(KIND).get("latest_version")
@@ -91,7 +91,7 @@ class TransitWrapper:
 
 def _identifier(place: VaultPlace, version: int) -> bytes:
     """Of a version, from names and not from the address, which may change."""
-    parts = (b"tryst transit key 1", (place.namespace or "").encode(), place.mount.encode(), place.key.encode())
+    parts = (b"gemel transit key 1", (place.namespace or "").encode(), place.mount.encode(), place.key.encode())
     return hashlib.sha256(frame(*parts, str(version).encode())).digest()[:KEY_ID_BYTES]
 
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.framing import frame
-from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, SEALED_BYTES, KeyWrapper
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.framing import frame
+from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, SEALED_BYTES, KeyWrapper
 
 OVERHEAD_BYTES = NONCE_BYTES + 16
 """How much longer an encrypted chunk is than its content."""
@@ -47,7 +47,7 @@ class DataKey:
 
     def __reduce__(self) -> tuple[object, ...]:
         # Nor in what is sent to another process, which unwraps it by a wrapping key of its own.
-        raise TrystError(ErrorCode.VAULT, "a data key leaves its process wrapped only", where=self.subject)
+        raise GemelError(ErrorCode.VAULT, "a data key leaves its process wrapped only", where=self.subject)
 
     def apart(self, purpose: str) -> DataKey:
         """The same key for something else of the subject: what one encrypts the other does not decrypt."""
@@ -56,7 +56,7 @@ class DataKey:
     def encrypt(self, index: int, content: bytes) -> bytes:
         """Encrypt the chunk `index` of the subject; 28 bytes longer than `content`."""
         if not 0 <= index < _MAX_CHUNKS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT, "a chunk index must be between 0 and 2^32 - 1", where=self.subject, got=str(index)
             )
         nonce = index.to_bytes(4, "big") + secrets.token_bytes(NONCE_BYTES - 4)
@@ -67,13 +67,13 @@ class DataKey:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if the chunk was changed, or belongs to another subject or another index.
         """
         try:
             return AESGCM(self._key).decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], self._associated(index))
         except (InvalidTag, ValueError):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT,
                 f"chunk {index} does not decrypt",
                 where=self.subject,
@@ -82,7 +82,7 @@ class DataKey:
             ) from None
 
     def _associated(self, index: int) -> bytes:
-        return frame(b"tryst vault chunk 1", self.subject.encode(), index.to_bytes(8, "big"))
+        return frame(b"gemel vault chunk 1", self.subject.encode(), index.to_bytes(8, "big"))
 
 
 class Vault:
@@ -107,19 +107,19 @@ class Vault:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if it was changed, is another subject's, or was wrapped by a key that is not here.
         """
         identifier = wrapped[1 : 1 + KEY_ID_BYTES]
         if len(wrapped) != WRAPPED_BYTES or wrapped[0] != _VERSION:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT,
                 f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes",
                 where=subject,
                 got=f"{len(wrapped)} bytes",
             )
         if not self._wrapper.knows(identifier):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT,
                 "the wrapping key of this data key is not here",
                 where=subject,
@@ -128,7 +128,7 @@ class Vault:
             )
         data_key = self._wrapper.unwrap(identifier, wrapped[1 + KEY_ID_BYTES :], _associated(subject, identifier))
         if data_key is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.VAULT,
                 "the wrapped key does not unwrap",
                 where=subject,
@@ -142,7 +142,7 @@ class Vault:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT as `unwrap`.
         """
         return self._wrap(subject, self.unwrap(subject, wrapped)._key)
@@ -156,7 +156,7 @@ class Vault:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT or UNAVAILABLE, as `unwrap`.
         """
         self.unwrap("check", self.create("check")[1])
@@ -171,7 +171,7 @@ class Vault:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT as `unwrap` and `DataKey.decrypt`.
         """
         return self.unwrap(subject, protected[:WRAPPED_BYTES]).decrypt(0, protected[WRAPPED_BYTES:])
@@ -182,4 +182,4 @@ class Vault:
 
 
 def _associated(subject: str, identifier: bytes) -> bytes:
-    return frame(b"tryst vault key 1", subject.encode(), identifier)
+    return frame(b"gemel vault key 1", subject.encode(), identifier)

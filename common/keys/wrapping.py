@@ -2,7 +2,7 @@
 
 The file is text, of mode 0600, and belongs neither into the database's folder nor into its backups::
 
-    tryst wrapping keys 1
+    gemel wrapping keys 1
     <identifier, 16 hexadecimal digits> <key, 64 hexadecimal digits>
     ...
 
@@ -21,12 +21,12 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.framing import frame
-from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES
-from tryst.common.keys.private_files import read_private, write_private
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.framing import frame
+from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES
+from gemel.common.keys.private_files import read_private, write_private
 
-_HEADER = "tryst wrapping keys 1"
+_HEADER = "gemel wrapping keys 1"
 _LINE = re.compile(rf"([0-9a-f]{{{2 * KEY_ID_BYTES}}}) ([0-9a-f]{{{2 * KEY_BYTES}}})")
 
 
@@ -36,7 +36,7 @@ class WrappingKeys:
 
     Raises
     ------
-    TrystError
+    GemelError
         VAULT if there is none, or one is not 32 bytes, or one is repeated.
     """
 
@@ -44,9 +44,9 @@ class WrappingKeys:
 
     def __post_init__(self) -> None:
         if not self._keys or any(len(key) != KEY_BYTES for key in self._keys):
-            raise TrystError(ErrorCode.VAULT, f"expected at least one wrapping key of {KEY_BYTES} bytes")
+            raise GemelError(ErrorCode.VAULT, f"expected at least one wrapping key of {KEY_BYTES} bytes")
         if len(set(self._keys)) != len(self._keys):
-            raise TrystError(ErrorCode.VAULT, "a wrapping key is repeated")
+            raise GemelError(ErrorCode.VAULT, "a wrapping key is repeated")
 
     @classmethod
     def create(cls) -> WrappingKeys:
@@ -59,7 +59,7 @@ class WrappingKeys:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the file is missing, open to others or not of the form above.
         """
         lines = read_private(path, "the wrapping keys").decode("ascii", errors="replace").splitlines()
@@ -85,7 +85,7 @@ class WrappingKeys:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS if the file is there and `replace` is false; CONFIGURATION if it cannot be written.
         """
         lines = [_HEADER, *(f"{identifier_of(key).hex()} {key.hex()}" for key in self._keys)]
@@ -129,7 +129,7 @@ class WrappingKeys:
 
 def identifier_of(key: bytes) -> bytes:
     """The identifier of a wrapping key: eight bytes of a hash of it."""
-    return hashlib.sha256(frame(b"tryst wrapping key 1", key)).digest()[:KEY_ID_BYTES]
+    return hashlib.sha256(frame(b"gemel wrapping key 1", key)).digest()[:KEY_ID_BYTES]
 
 
 def rotate_wrapping_keys(path: Path) -> WrappingKeys:
@@ -146,8 +146,8 @@ def retire_wrapping_keys(path: Path) -> WrappingKeys:
     return keys
 
 
-def _malformed(path: Path, line: int, expected: str) -> TrystError:
-    return TrystError(
+def _malformed(path: Path, line: int, expected: str) -> GemelError:
+    return GemelError(
         ErrorCode.CONFIGURATION,
         f"expected {expected}",
         where=f"{path}, line {line}",

@@ -7,14 +7,14 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, model_validator
 
-from tryst.common.configuration import Configuration
-from tryst.common.keys.key_place import WRAPPING, Name, TokenPlace, VaultPlace, not_configured
-from tryst.common.keys.key_wrapper import KeyWrapper, KeyWrappers
-from tryst.common.keys.pkcs11_token import Pkcs11Token
-from tryst.common.keys.pkcs11_wrapper import Pkcs11Wrapper
-from tryst.common.keys.transit_wrapper import TransitWrapper
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
+from gemel.common.configuration import Configuration
+from gemel.common.keys.key_place import WRAPPING, Name, TokenPlace, VaultPlace, not_configured
+from gemel.common.keys.key_wrapper import KeyWrapper, KeyWrappers
+from gemel.common.keys.pkcs11_token import Pkcs11Token
+from gemel.common.keys.pkcs11_wrapper import Pkcs11Wrapper
+from gemel.common.keys.transit_wrapper import TransitWrapper
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
 
 
 class Pkcs11Configuration(TokenPlace):
@@ -79,7 +79,7 @@ def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWra
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, VAULT or UNAVAILABLE if they cannot be used.
     """
     if configured is None:
@@ -93,7 +93,7 @@ def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: 
 
     Raises
     ------
-    TrystError
+    GemelError
         As `open_wrapper`.
     """
     if configured is None:
@@ -108,7 +108,7 @@ def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if neither is configured; EXISTS if the token has the key.
     """
     if configured is None:

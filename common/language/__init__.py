@@ -10,7 +10,7 @@ A report's language is a decision of whoever has it written: it is never taken f
 command writes the same report everywhere. Documents, logs, errors and signed texts are English.
 """
 
-from tryst.common.language.language import (
+from gemel.common.language.language import (
     LANGUAGES,
     Language,
     LanguageCode,
@@ -21,7 +21,7 @@ from tryst.common.language.language import (
     marked,
     ngettext,
 )
-from tryst.common.language.numbers import clauses, day, decimals, listed, moment, named, written
+from gemel.common.language.numbers import clauses, day, decimals, listed, moment, named, written
 
 __all__ = [
     "LANGUAGES",

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 LanguageCode = Literal["en", "de", "fr"]
 """A language that reports can have, by its code in HTML."""
@@ -57,7 +57,7 @@ _current: ContextVar[Language] = ContextVar("language", default=_WRITING["en"])
 @cache
 def _language(code: str) -> Language:
     if code not in _WRITING:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "expected a language in which reports are written",
             where="language",
@@ -84,7 +84,7 @@ def in_language(language: LanguageCode | Language) -> Iterator[Language]:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there is no such language.
     """
     chosen = language if isinstance(language, Language) else _language(language)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from tryst.common.language.language import current, gettext, marked
+from gemel.common.language.language import current, gettext, marked
 
 _MONTHS = (
     marked("January"),

@@ -23,7 +23,7 @@ References
 .. [2] Li and Koenig, b-Bit minwise hashing, WWW 2010. doi:10.1145/1772690.1772759
 """
 
-from tryst.common.minhash.fast import block_signatures, signatures
-from tryst.common.minhash.noise import with_randomised_response
+from gemel.common.minhash.fast import block_signatures, signatures
+from gemel.common.minhash.noise import with_randomised_response
 
 __all__ = ["block_signatures", "signatures", "with_randomised_response"]

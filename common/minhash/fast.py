@@ -16,10 +16,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.bulk import counters, pseudo_random
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.tokens import Tokens
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.bulk import counters, pseudo_random
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.tokens import Tokens
 
 BLOCK_BYTES = 8
 NO_BLOCK = bytes(BLOCK_BYTES)
@@ -67,7 +67,7 @@ def signatures(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if `bits` or `block` is of the wrong size, or if a value has no tokens.
 
     Notes
@@ -139,7 +139,7 @@ def block_signatures(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER as `signatures`.
 
     Notes
@@ -200,8 +200,8 @@ def _check_bits(bits: int) -> None:
         raise _parameter(f"bits must be a multiple of {WORD_BITS} up to {MAX_BITS}", "bits", str(bits))
 
 
-def _parameter(what: str, where: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, what, where=f"signatures, {where}", got=got)
+def _parameter(what: str, where: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, what, where=f"signatures, {where}", got=got)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.bulk import codes_of_rows, counters, pseudo_random
-from tryst.common.keys.derivation import FieldKeys
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.bulk import codes_of_rows, counters, pseudo_random
+from gemel.common.keys.derivation import FieldKeys
 
 _CHUNK_BYTES = 1 << 20  # draws at a time: they stay in the second-level cache
 _DRAWS_PER_BLOCK = 8
@@ -44,7 +44,7 @@ def with_randomised_response(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if `randomised_response` is out of range.
 
     Notes
@@ -52,7 +52,7 @@ def with_randomised_response(
     Two bytes of AES per bit and as many as the signature has: a microsecond or two at 1024 bits.
     """
     if not 0 <= randomised_response < 0.5:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "the probability must be at least 0 and less than 1/2",
             where="randomised response", got=str(randomised_response),
         )  # fmt: skip

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from cryptography import x509
 
-from tryst.common.pki.certificates import read_certificates
-from tryst.common.pki.checks import utc_now
+from gemel.common.pki.certificates import read_certificates
+from gemel.common.pki.checks import utc_now
 
 DAY_SECONDS = 86_400.0
 

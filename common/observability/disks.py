@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from tryst.common.errors import ErrorCode, file_error
+from gemel.common.errors import ErrorCode, file_error
 
 _PROBE_BYTES = 1 << 16
 
@@ -23,7 +23,7 @@ def check_writable(folder: Path, what: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE.
     """
     # A file without a name: nothing is left of it, whatever happens.

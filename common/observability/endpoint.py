@@ -16,9 +16,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.readiness import State, is_ready
-from tryst.common.observability.settings import host_and_port
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.readiness import State, is_ready
+from gemel.common.observability.settings import host_and_port
 
 MAX_CONNECTIONS = 16
 CONNECTION_SECONDS = 10.0
@@ -47,7 +47,7 @@ class Endpoint:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the address cannot be listened on.
     """
 
@@ -56,7 +56,7 @@ class Endpoint:
         try:
             self._server = _Server(host, port, registry, ready)
         except OSError as error:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"cannot listen on this address: {(error.strerror or 'input error').lower()}",
                 where="observability.listen",
@@ -151,7 +151,7 @@ def _respond(handler: _Handler, status: HTTPStatus, kind: str, content: bytes) -
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    server_version = "tryst"
+    server_version = "gemel"
     sys_version = ""
     timeout = CONNECTION_SECONDS
     do_GET = _answer  # noqa: N815 - every other method is refused by the base class

@@ -8,11 +8,11 @@ from pathlib import Path
 from cryptography import x509
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from tryst.common.observability.certificates import days_left
-from tryst.common.observability.disks import disk_usage
-from tryst.common.observability.readiness import Readiness, State
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.ending import urgency
+from gemel.common.observability.certificates import days_left
+from gemel.common.observability.disks import disk_usage
+from gemel.common.observability.readiness import Readiness, State
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import urgency
 
 
 def gauge(name: str, help_text: str, value: float) -> Metric:
@@ -41,17 +41,17 @@ def service_metrics(
         That it works with, by the name that is shown.
     """
     checks = {name: float(state is State.OK) for name, state in readiness().items()}
-    yield labelled("tryst_check", "Whether a check of /readyz is passed.", "check", checks)
+    yield labelled("gemel_check", "Whether a check of /readyz is passed.", "check", checks)
     usage = {name: found for name, folder in disks.items() if (found := disk_usage(folder)) is not None}
     free = {name: found.free for name, found in usage.items()}
-    yield labelled("tryst_disk_free_bytes", "Free bytes of a disk that the service writes to.", "disk", free)
+    yield labelled("gemel_disk_free_bytes", "Free bytes of a disk that the service writes to.", "disk", free)
     size = {name: found.total for name, found in usage.items()}
-    yield labelled("tryst_disk_size_bytes", "All bytes of a disk that the service writes to.", "disk", size)
+    yield labelled("gemel_disk_size_bytes", "All bytes of a disk that the service writes to.", "disk", size)
     days = {name: days_left(each.not_valid_after_utc) for name, each in certificates.items()}
-    yield labelled("tryst_certificate_days_left", "Days until a certificate ends.", "certificate", days)
+    yield labelled("gemel_certificate_days_left", "Days until a certificate ends.", "certificate", days)
     now = utc_now()
     soon = {name: float(urgency(each, now)) for name, each in certificates.items()}
-    yield labelled("tryst_certificate_ending", ENDING.format("a certificate"), "certificate", soon)
+    yield labelled("gemel_certificate_ending", ENDING.format("a certificate"), "certificate", soon)
 
 
 ENDING = "Whether {} ends soon (1: in 30 days, or a third of its time) or at once (2: in 7 days, or a tenth)."

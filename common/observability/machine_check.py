@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.disks import check_writable, disk_usage
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.disks import check_writable, disk_usage
 
 _GROUP = Path("/sys/fs/cgroup/memory.max")
 _LOW_DISK = 1 << 30
@@ -30,12 +30,12 @@ def check_memory(limit: int) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY.
     """
     has = machine_memory()
     if has is not None and limit > has:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MEMORY,
             f"limits.memory is {mib(limit)}, which is more than this machine has",
             got=mib(has),
@@ -54,7 +54,7 @@ def check_disks(folders: Mapping[str, Path]) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE or STORAGE_FULL.
     """
     shown = []
@@ -63,7 +63,7 @@ def check_disks(folders: Mapping[str, Path]) -> str:
         check_writable(there, f"the folder of {what}")
         usage = disk_usage(there)
         if usage is not None and usage.free < _LOW_DISK:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.STORAGE_FULL,
                 f"the disk of the folder of {what} is nearly full",
                 where=str(folder),

@@ -11,9 +11,9 @@ from enum import StrEnum
 
 import structlog
 
-from tryst.common.errors import TrystError
-from tryst.common.logging_setup import place_of
-from tryst.common.observability.recent import Recent
+from gemel.common.errors import GemelError
+from gemel.common.logging_setup import place_of
+from gemel.common.observability.recent import Recent
 
 REMEMBERED_SECONDS = 2.0
 """Probes within this time share one run of the checks."""
@@ -67,7 +67,7 @@ class Readiness:
         except Exception as error:  # noqa: BLE001 - a check that cannot be made has failed
             if name not in self._failing:
                 self._failing.add(name)
-                why = str(error) if isinstance(error, TrystError) else place_of(error)
+                why = str(error) if isinstance(error, GemelError) else place_of(error)
                 log.error("not ready", check=name, type=type(error).__name__, error=why)
             return State.FAILED
         if name in self._failing:

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, model_validator
 
-from tryst.common.configuration import Configuration
+from gemel.common.configuration import Configuration
 
 _PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
 """One per party, so that all can run on one machine."""

@@ -15,8 +15,8 @@ from typing import Literal
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.missing_module import installing
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import installing
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": SpanKind.INTERNAL}
@@ -32,7 +32,7 @@ def begin_tracing(process: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if an endpoint is configured and the extra ``tracing`` is not installed.
     """
     if not any(os.environ.get(name) for name in _ENDPOINTS):
@@ -43,13 +43,13 @@ def begin_tracing(process: str) -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "spans are to be exported, and the exporter is not installed",
             where=next(name for name in _ENDPOINTS if os.environ.get(name)),
             remedy=f"unset the variable, or {installing('tracing')}",
         ) from None
-    provider = TracerProvider(resource=Resource.create({"service.name": f"tryst-{process}"}))
+    provider = TracerProvider(resource=Resource.create({"service.name": f"gemel-{process}"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
 
@@ -68,12 +68,12 @@ def begin_span(
     request, run
         Ids by which spans are joined.
     """
-    given = {"tryst.request": request, "tryst.run": run}
+    given = {"gemel.request": request, "gemel.run": run}
     attributes = {key: value for key, value in given.items() if value}
-    return trace.get_tracer("tryst").start_span(name, kind=_KINDS[kind], attributes=attributes)
+    return trace.get_tracer("gemel").start_span(name, kind=_KINDS[kind], attributes=attributes)
 
 
 def fail_span(span: Span, error: BaseException) -> None:
     """Note an error by its code or type; its text, which may hold a value, stays out."""
-    name = error.code.name if isinstance(error, TrystError) else type(error).__name__
+    name = error.code.name if isinstance(error, GemelError) else type(error).__name__
     span.set_status(Status(StatusCode.ERROR, name))

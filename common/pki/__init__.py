@@ -11,15 +11,15 @@
 - `provisioning`: all parties at once, on one machine.
 """
 
-from tryst.common.pki.acceptance import accept
-from tryst.common.pki.admission import Admission
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Names, Validity, server_name
-from tryst.common.pki.enrolment import assemble, certify, enrol
-from tryst.common.pki.enrolment_requests import EnrolmentRequest
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Member, Members
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.pki.acceptance import accept
+from gemel.common.pki.admission import Admission
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import Names, Validity, server_name
+from gemel.common.pki.enrolment import assemble, certify, enrol
+from gemel.common.pki.enrolment_requests import EnrolmentRequest
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Member, Members
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 
 __all__ = [
     "PARTIES",

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from cryptography import x509
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import (
     certificate_pem,
     load_key,
     public_key_bytes,
@@ -22,11 +22,11 @@ from tryst.common.pki.certificates import (
     role_of,
     spki_fingerprint,
 )
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.checks import check_issued, utc_now
-from tryst.common.pki.folders import PartyFolder, write_public
-from tryst.common.pki.members import Member, Members
-from tryst.common.pki.own_keys import check_own
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.checks import check_issued, utc_now
+from gemel.common.pki.folders import PartyFolder, write_public
+from gemel.common.pki.members import Member, Members
+from gemel.common.pki.own_keys import check_own
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def checked(
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by another
         authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
     """
@@ -101,7 +101,7 @@ def checked(
     whose = listed if own.role is Role.LINKER else (own, linker)
     needed = {authority for member in whose for authority in member.certificate.authorities}
     if missing := sorted(needed - known.keys()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the certificates of authorities in the membership list are missing",
             where="the authorities",
@@ -129,7 +129,7 @@ def _own_certificate(
     if isinstance(own.certificate, CertifiedNames) or pem is None:
         if isinstance(own.certificate, CertifiedNames) and pem is None:
             return None
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "is missing" if pem is None else "is put into the folder by the organisation's own PKI",
             where=where,
@@ -137,14 +137,14 @@ def _own_certificate(
         )
     leaf = read_certificate(pem, where)
     if public_key_bytes(load_key(party.tls_key)) != public_key_bytes(leaf):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"the certificate is not for the key in {party.tls_key.name}",
             where=str(party.path),
             remedy="send the enrolment request in this folder to whoever certifies, and use the new certificate",
         )
     if spki_fingerprint(leaf) != own.certificate.key:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             f"the membership list has another certificate key for {own.name} than this party",
             where=str(party.path),
@@ -152,5 +152,5 @@ def _own_certificate(
         )
     check_issued(leaf, known[own.certificate.authority], utc_now(), where)
     if role_of(leaf, where) is not own.role:
-        raise TrystError(ErrorCode.CERTIFICATE, f"the certificate must be for {own.role}", where=where)
+        raise GemelError(ErrorCode.CERTIFICATE, f"the certificate must be for {own.role}", where=where)
     return leaf

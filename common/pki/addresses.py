@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def host_of(address: str, option: str = "--address") -> tuple[str, str]:
@@ -12,14 +12,14 @@ def host_of(address: str, option: str = "--address") -> tuple[str, str]:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER, at `option`, if it is no host and port.
     """
     host, _, port = address.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     whole = bool(bare) and (":" not in bare or host == f"[{bare}]")
     if not whole or not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "expected host:port, with a port of 1 to 65535",
             where=option,

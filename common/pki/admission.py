@@ -14,12 +14,12 @@ from datetime import datetime
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.pki.certificates import names_role, read_certificates, role_of, spki_fingerprint
-from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
-from tryst.common.pki.chains import check_chain
-from tryst.common.pki.checks import check_issued, utc_now
-from tryst.common.pki.members import Member, Members
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.pki.certificates import names_role, read_certificates, role_of, spki_fingerprint
+from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
+from gemel.common.pki.chains import check_chain
+from gemel.common.pki.checks import check_issued, utc_now
+from gemel.common.pki.members import Member, Members
 
 
 class Admission:
@@ -36,7 +36,7 @@ class Admission:
 
     Raises
     ------
-    TrystErrors
+    GemelErrors
         CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
     """
 
@@ -51,7 +51,7 @@ class Admission:
         }
         self._only = frozenset(only) if only is not None else frozenset(member.name for member in members)
         missing = [
-            TrystError(
+            GemelError(
                 ErrorCode.CONFIGURATION,
                 "the certificate of the authority pinned for this member is missing",
                 where=f"member {member.name}",
@@ -63,7 +63,7 @@ class Admission:
             if member.name in self._only and authority not in self._authorities
         ]
         if missing:
-            raise TrystErrors(ErrorCode.CONFIGURATION, missing, where="membership list")
+            raise GemelErrors(ErrorCode.CONFIGURATION, missing, where="membership list")
 
     @classmethod
     def from_pem(cls, members: Members, authorities: bytes, *, only: Iterable[str] | None = None) -> Admission:
@@ -83,7 +83,7 @@ class Admission:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_ADMITTED.
         """
         where = "the caller's certificate"
@@ -92,16 +92,16 @@ class Admission:
             member = self._members.with_key(spki_fingerprint(chain[0])) or self._named(chain[0])
             where = f"the certificate of {member.name}"
             self._check(member, chain, now or utc_now(), where)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is ErrorCode.NOT_ADMITTED:
                 raise
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED, error.what, where=error.where, got=error.got, remedy=error.remedy
             ) from None
         except Exception as error:  # noqa: BLE001 - its maker chooses what fails, and reads no exception of ours
             # A part that is parsed only when it is accessed: an extension, a name, the public key.
             got = type(error).__name__
-            raise TrystError(ErrorCode.NOT_ADMITTED, "the certificate is malformed", where=where, got=got) from None
+            raise GemelError(ErrorCode.NOT_ADMITTED, "the certificate is malformed", where=where, got=got) from None
         return member
 
     def _named(self, certificate: x509.Certificate) -> Member:
@@ -112,7 +112,7 @@ class Admission:
             if isinstance(member.certificate, CertifiedNames) and member.certificate.are_in(certificate)
         ]
         if len(found) != 1:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED,
                 "the names of several members are in one certificate"
                 if found
@@ -125,7 +125,7 @@ class Admission:
 
     def _check(self, member: Member, chain: Sequence[x509.Certificate], now: datetime, where: str) -> None:
         if member.name not in self._only:
-            raise TrystError(ErrorCode.NOT_ADMITTED, "this member is not admitted here", where=where)
+            raise GemelError(ErrorCode.NOT_ADMITTED, "this member is not admitted here", where=where)
         certificate, authorities = chain[0], [self._authorities[each] for each in member.certificate.authorities]
         pinned = isinstance(member.certificate, PinnedKey)
         if pinned:
@@ -134,7 +134,7 @@ class Admission:
             check_chain(chain, authorities, now, where)
         role = role_of(certificate, where) if pinned or names_role(certificate) else member.role
         if role is not member.role:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED,
                 f"the certificate must name the member's role {member.role}",
                 where=where,
@@ -142,11 +142,11 @@ class Admission:
                 remedy="have it issued for the role in the membership list",
             )
         if not is_for(certificate, ExtendedKeyUsageOID.CLIENT_AUTH):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED,
                 "the certificate is not issued for clients",
                 where=where,
-                remedy="have it issued by 'tryst init' or 'tryst certify', or by the own PKI for both usages",
+                remedy="have it issued by 'gemel init' or 'gemel certify', or by the own PKI for both usages",
             )
 
 

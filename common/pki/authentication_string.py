@@ -20,15 +20,15 @@ import hashlib
 import hmac
 import re
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.fingerprint import fingerprint
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.fingerprint import fingerprint
 
 DIGITS = 24
 """Almost 80 bits."""
 _GROUP = 4
 _COST, _BLOCK, _LANES = 1 << 17, 8, 1
 """Parameters N, r, p of scrypt (RFC 7914): 128 r N bytes, which is 128 MiB."""
-_SALT = b"tryst membership file 2"
+_SALT = b"gemel membership file 2"
 """The same for all, since all must come to the same key; it keeps it apart from any other use."""
 _ROOM = 1 << 28
 """Bytes that OpenSSL may take: a little more than the 128 MiB."""
@@ -39,7 +39,7 @@ def authentication_key(content: bytes) -> bytes:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER where the system's cryptography has no scrypt, or not the memory for it.
 
     Notes
@@ -49,11 +49,11 @@ def authentication_key(content: bytes) -> bytes:
     try:
         return hashlib.scrypt(fingerprint(content), salt=_SALT, n=_COST, r=_BLOCK, p=_LANES, maxmem=_ROOM, dklen=32)
     except (AttributeError, ValueError, MemoryError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the digits to be read out need scrypt with 128 MiB, which the cryptography of this machine refuses",
             where="authentication string",
-            remedy="compare the digest of the list by `tryst party accept`, as docs/certificates.md says",
+            remedy="compare the digest of the list by `gemel party accept`, as docs/certificates.md says",
         ) from None
 
 
@@ -78,12 +78,12 @@ def typed_string(text: str) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there are not 24 of them: nothing is compared in part.
     """
     digits = re.sub(r"[\s.,:-]", "", text)
     if not re.fullmatch(f"[0-9]{{{DIGITS}}}", digits, re.ASCII):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"expected all {DIGITS} digits that another member reads out",
             got=f"{len(digits)} characters",

@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.private_files import write_private
-from tryst.common.parties import SERVERS, Role
-from tryst.common.pki.certificate_requests import read_request, subject_of
-from tryst.common.pki.certificates import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.private_files import write_private
+from gemel.common.parties import SERVERS, Role
+from gemel.common.pki.certificate_requests import read_request, subject_of
+from gemel.common.pki.certificates import (
     Names,
     Validity,
     certificate_pem,
@@ -35,7 +35,7 @@ from tryst.common.pki.certificates import (
     server_name,
     spki_fingerprint,
 )
-from tryst.common.pki.checks import is_authority
+from gemel.common.pki.checks import is_authority
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=397)
@@ -57,7 +57,7 @@ class Authority:
 
         Raises
         ------
-        TrystError
+        GemelError
             CERTIFICATE if `name` is empty or longer than 64 characters.
         """
         key = new_key()
@@ -84,13 +84,13 @@ class Authority:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
         """
         certificate = load_certificate(folder / CERTIFICATE_FILE)
         key = load_key(folder / KEY_FILE)
         if public_key_bytes(key) != public_key_bytes(certificate) or not is_authority(certificate):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 f"{KEY_FILE} is not the key of the authority in {CERTIFICATE_FILE}",
                 where=str(folder),
@@ -103,7 +103,7 @@ class Authority:
 
         Raises
         ------
-        TrystError
+        GemelError
             EXISTS or CONFIGURATION.
         """
         write_private(folder / KEY_FILE, key_pem(self._key))
@@ -145,19 +145,19 @@ class Authority:
 
         Raises
         ------
-        TrystError
+        GemelError
             CERTIFICATE if the key is on another curve, hosts are given for another role than the linker, or the
             certificate would outlive the authority.
         """
         if not isinstance(public_key.curve, ec.SECP256R1):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 "a party's key must be on the curve P-256",
                 where=name,
                 got=public_key.curve.name,
             )
         if names and role is not Role.LINKER:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 "only the linker's certificate names hosts: no other party is called from outside",
                 where=name,
@@ -171,7 +171,7 @@ class Authority:
         else:
             span = validity
         if span.not_after > end:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 f"a certificate cannot outlive its authority, which ends {end:%Y-%m-%d %H:%M} UTC",
                 where=name,
@@ -226,7 +226,7 @@ class Authority:
 
         Raises
         ------
-        TrystError
+        GemelError
             CERTIFICATE if the request is malformed, is not signed by the key in it, is for another name or role, or
             for a certificate that `issue` refuses.
         """
@@ -235,7 +235,7 @@ class Authority:
         requested_role = role_of(requested, where)
         requested_names = [str(part.value) for part in requested.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
         if requested_role is not role or requested_names != [name]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 f"the request must be for {name} as {role}",
                 where=where,
@@ -244,7 +244,7 @@ class Authority:
             )
         key = requested.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey):
-            raise TrystError(ErrorCode.CERTIFICATE, "a party's key must be on the curve P-256", where=where)
+            raise GemelError(ErrorCode.CERTIFICATE, "a party's key must be on the curve P-256", where=where)
         return self.issue(key, name, role, Names.of(host_names(requested)), validity)
 
 

@@ -7,9 +7,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Names, role_urn
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Names, role_urn
 
 _NAME_LIMIT = 64  # of an X.509 common name
 
@@ -34,7 +34,7 @@ def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if it is malformed or not signed by its own key.
     """
     try:
@@ -43,7 +43,7 @@ def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
     except (ValueError, TypeError):
         valid = False
     if not valid:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "expected a certificate request as PEM, signed by the key in it",
             where=where,
@@ -57,11 +57,11 @@ def subject_of(name: str) -> x509.Name:
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if it is empty or longer than 64 characters.
     """
     if not 1 <= len(name) <= _NAME_LIMIT:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"a name in a certificate must have 1 to {_NAME_LIMIT} characters",
             got=f"{len(name)} characters",

@@ -1,7 +1,7 @@
-"""The content of a Tryst certificate, and reading it: keys, names, roles, fingerprints, dates.
+"""The content of a Gemel certificate, and reading it: keys, names, roles, fingerprints, dates.
 
-A leaf carries its party's role as the URI ``urn:tryst:role:<role>`` and a DNS name for that role,
-``<role>.tryst.internal``, which an authority gives to that role alone. A client verifies the role's name whatever the
+A leaf carries its party's role as the URI ``urn:gemel:role:<role>`` and a DNS name for that role,
+``<role>.gemel.internal``, which an authority gives to that role alone. A client verifies the role's name whatever the
 address: a certificate of another member, even one for the same host, is never accepted for the called service.
 """
 
@@ -19,17 +19,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.private_files import read_private
-from tryst.common.parties import Role
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.private_files import read_private
+from gemel.common.parties import Role
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 SKEW = timedelta(minutes=5)
 """How long before its creation a certificate is valid, because clocks differ."""
 
-_URN = "urn:tryst:role:"
-_DOMAIN = "tryst.internal"
+_URN = "urn:gemel:role:"
+_DOMAIN = "gemel.internal"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _DNS = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
 
@@ -62,8 +62,8 @@ class Names:
 
         Raises
         ------
-        TrystError
-            CERTIFICATE if a name is neither, or belongs to Tryst's own ``tryst.internal``.
+        GemelError
+            CERTIFICATE if a name is neither, or belongs to Gemel's own ``gemel.internal``.
         """
         dns: list[str] = []
         addresses: list[Address] = []
@@ -100,7 +100,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
     """
     pem = read_private(path, "the private key")
@@ -109,7 +109,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "expected a private key on the curve P-256 as unencrypted PKCS #8 PEM",
             where=str(path),
@@ -123,13 +123,13 @@ def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if there is none, or one is malformed.
     """
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "expected certificates as PEM",
             where=where,
@@ -142,12 +142,12 @@ def read_certificate(pem: bytes, where: str) -> x509.Certificate:
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if there is none, more than one, or it is malformed.
     """
     certificates = read_certificates(pem, where)
     if len(certificates) != 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "expected one certificate, not a chain",
             where=where,
@@ -162,7 +162,7 @@ def load_certificate(path: Path) -> x509.Certificate:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
     """
     return read_certificates(read_public(path, "the certificate"), str(path))[0]
@@ -173,7 +173,7 @@ def read_public(path: Path, content: str) -> bytes:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if it cannot be read.
     """
     try:
@@ -184,7 +184,7 @@ def read_public(path: Path, content: str) -> bytes:
             f"cannot read {content}",
             path,
             error,
-            "check the path in the configuration; 'tryst init' makes this file",
+            "check the path in the configuration; 'gemel init' makes this file",
         ) from None
 
 
@@ -217,18 +217,18 @@ def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, wher
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if it names none, several, or one that does not exist.
     """
     named = [uri for uri in uris(certificate) if uri.startswith(_URN)]
     known = {role_urn(role): role for role in Role}
     if len(named) != 1 or named[0] not in known:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"a certificate must name exactly one role, as '{_URN}' and one of {', '.join(Role)}",
             where=where,
             got=f"{len(named)} names of roles" if len(named) != 1 else "a role that does not exist",
-            remedy="have it issued again by 'tryst init' or 'tryst certify'",
+            remedy="have it issued again by 'gemel init' or 'gemel certify'",
         )
     return known[named[0]]
 
@@ -256,7 +256,7 @@ def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest |
 def _host(name: str) -> str:
     lowered = name.lower()
     if not _DNS.fullmatch(lowered) or re.fullmatch(r"[0-9.]+", lowered):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "this is neither a host name nor an address",
             where="names of a certificate",
@@ -264,7 +264,7 @@ def _host(name: str) -> str:
             remedy="write a name such as carole.example.org, or an address such as 192.0.2.7",
         )
     if lowered == _DOMAIN or lowered.endswith(f".{_DOMAIN}"):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"names within {_DOMAIN} are given to roles by the authority and cannot be requested",
             where="names of a certificate",

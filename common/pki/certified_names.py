@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.certificates import Names, host_names, uris
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.certificates import Names, host_names, uris
 
 MAX_AUTHORITIES = 8
 
@@ -71,7 +71,7 @@ def host_name(text: str) -> str:
     """
     try:
         names = Names.of([text])
-    except TrystError as error:
+    except GemelError as error:
         raise ValueError(error.what) from None
     if not names.dns:
         raise ValueError("expected a name, not an address")
@@ -87,7 +87,7 @@ def spiffe_id(text: str) -> str:
         For anything else.
     """
     if len(text) > _MAX_SPIFFE or not _SPIFFE.fullmatch(text):
-        raise ValueError("expected a SPIFFE ID such as spiffe://example.org/tryst/alice")
+        raise ValueError("expected a SPIFFE ID such as spiffe://example.org/gemel/alice")
     return text
 
 
@@ -96,7 +96,7 @@ def certified_names(authorities: Iterable[str], dns: str = "", spiffe: str = "")
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if there is none, or one is malformed.
     """
     try:
@@ -104,9 +104,9 @@ def certified_names(authorities: Iterable[str], dns: str = "", spiffe: str = "")
             tuple(dict.fromkeys(authorities)), host_name(dns) if dns else "", spiffe_id(spiffe) if spiffe else ""
         )
     except ValueError as error:
-        raise TrystError(ErrorCode.CERTIFICATE, str(error), where="names of a certificate") from None
+        raise GemelError(ErrorCode.CERTIFICATE, str(error), where="names of a certificate") from None
     if not names.dns and not names.spiffe:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "a certificate of an own PKI is known by a DNS name, a SPIFFE ID, or both",
             where="names of a certificate",

@@ -13,9 +13,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.x509 import verification
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.certificates import public_key_bytes
-from tryst.common.pki.checks import check_dates, is_authority
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.certificates import public_key_bytes
+from gemel.common.pki.checks import check_dates, is_authority
 
 MAX_INTERMEDIATES = 4
 MAX_RSA_BITS, RSA_EXPONENT = 4096, 65537
@@ -36,15 +36,15 @@ def check_chain(
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE.
     """
     leaf, *intermediates = chain
     if is_authority(leaf):
-        raise TrystError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
+        raise GemelError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
     check_dates(leaf, now, where)
     if len(intermediates) > MAX_INTERMEDIATES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"a chain has at most {MAX_INTERMEDIATES} intermediate authorities",
             where=where,
@@ -52,7 +52,7 @@ def check_chain(
         )
     if not all(_is_bounded(one) for one in chain) or len({public_key_bytes(one) for one in chain}) < len(chain):
         # Several certificates of one key would make the paths to be tried many.
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"each certificate of a chain has a key of its own; an RSA key has at most {MAX_RSA_BITS} bits and the "
             f"exponent {RSA_EXPONENT}",
@@ -64,7 +64,7 @@ def check_chain(
     try:
         policy.max_chain_depth(MAX_INTERMEDIATES).build_client_verifier().verify(leaf, intermediates)
     except verification.VerificationError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "no chain leads from the certificate to an authority pinned for this member",
             where=where,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: str = "the certificate") -> None:
@@ -15,14 +15,14 @@ def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: 
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE, with both dates.
     """
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if begin <= now <= end:
         return
     state = "has expired" if now > end else "is not valid yet"
-    raise TrystError(
+    raise GemelError(
         ErrorCode.CERTIFICATE,
         f"{what} {state}: it is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC",
         where=where,
@@ -46,17 +46,17 @@ def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE.
     """
     if not is_authority(authority):
-        raise TrystError(ErrorCode.CERTIFICATE, "the pinned authority may not sign certificates", where=where)
+        raise GemelError(ErrorCode.CERTIFICATE, "the pinned authority may not sign certificates", where=where)
     if is_authority(certificate):
-        raise TrystError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
+        raise GemelError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
     try:
         certificate.verify_directly_issued_by(authority)
     except (InvalidSignature, ValueError, TypeError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "the certificate was not issued by the authority pinned for this member",
             where=where,

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.key_file import PUBLIC_BYTES
-from tryst.common.keys.sealing_key import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.sealing_key import (
     HYBRID_PUBLIC_BYTES,
     MLKEM1024_PUBLIC_BYTES,
     MLKEM_PUBLIC_BYTES,
     SealingPublicKey,
 )
-from tryst.common.parties import Role, Side
-from tryst.common.pki.certified_names import PinnedKey
-from tryst.common.pki.members import Member, Members
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.specification import Specification
+from gemel.common.parties import Role, Side
+from gemel.common.pki.certified_names import PinnedKey
+from gemel.common.pki.members import Member, Members
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.specification import Specification
 
 _REMEDY = "have the coordinator name three members of three organisations in `compute`, or link in mode block_keyed"
 
@@ -30,7 +30,7 @@ def compute_members(members: Members, spec: Specification) -> tuple[Member, Memb
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if a member that it names is not in the list, or has another role, or if two of the
         three, or one of them and a custodian, have a name or a key in common.
     """
@@ -44,7 +44,7 @@ def compute_members(members: Members, spec: Specification) -> tuple[Member, Memb
 def _named(members: Members, party: ComputeParty, name: str) -> Member:
     found = [member for member in members if member.name == name]
     if not found or found[0].role is not party.role:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             f"compute.{party.role} must name a member in the role {party.role}",
             where="membership list",
@@ -59,7 +59,7 @@ def require_apart(members: Iterable[Member]) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION.
     """
     owners: dict[tuple[str, object], Member] = {}
@@ -67,7 +67,7 @@ def require_apart(members: Iterable[Member]) -> None:
         for what in _belongings(member):
             other = owners.setdefault(what, member)
             if other is not member:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.SPECIFICATION,
                     f"in mode shared {other.role} and {member.role} must be two machines, and have {what[0]} in common",
                     where="membership list",

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.addresses import address_of, host_of
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificate_requests import read_request
-from tryst.common.pki.certificates import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.addresses import address_of, host_of
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificate_requests import read_request
+from gemel.common.pki.certificates import (
     certificate_pem,
     host_names,
     public_key_bytes,
     read_certificates,
     spki_fingerprint,
 )
-from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
-from tryst.common.pki.enrolment import assemble, certify
-from tryst.common.pki.enrolment_requests import EnrolmentRequest
-from tryst.common.pki.members import Members
-from tryst.common.pki.membership_file import Membership
+from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
+from gemel.common.pki.enrolment import assemble, certify
+from gemel.common.pki.enrolment_requests import EnrolmentRequest
+from gemel.common.pki.members import Members
+from gemel.common.pki.membership_file import Membership
 
 PORT = "7443"
 """Carole's, unless another is given."""
@@ -31,7 +31,7 @@ def carole_address(requests: Iterable[EnrolmentRequest], given: str = "") -> str
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if it is no address; CONFIGURATION if her request does not name this host, or, with none given, not
         exactly one.
     """
@@ -82,7 +82,7 @@ def convene(
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE or CONFIGURATION as `certify` and `assemble`; CERTIFICATE for a certificate of no request's.
     """
     given = {public_key_bytes(read_certificates(pem, "--certificate")[0]): pem for pem in certificates}
@@ -98,7 +98,7 @@ def convene(
             found[party.name] = certify(authority, party)
             issued = True
     if given:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "a certificate belongs to no enrolment request",
             where="--certificate",
@@ -137,5 +137,5 @@ def _known_by(party: EnrolmentRequest) -> str | CertifiedNames:
     return spki_fingerprint(read_request(party.certificate, f"enrolment request of {party.name}"))
 
 
-def _unfit(what: str, got: str, remedy: str) -> TrystError:
-    return TrystError(ErrorCode.CONFIGURATION, what, where="the enrolment requests", got=got, remedy=remedy)
+def _unfit(what: str, got: str, remedy: str) -> GemelError:
+    return GemelError(ErrorCode.CONFIGURATION, what, where="the enrolment requests", got=got, remedy=remedy)

@@ -20,16 +20,16 @@ from pathlib import Path
 
 from cryptography import x509
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.private_files import write_private
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificate_requests import new_request, read_request
-from tryst.common.pki.certificates import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.private_files import write_private
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificate_requests import new_request, read_request
+from gemel.common.pki.certificates import (
     Names,
     Validity,
     certificate_pem,
@@ -40,13 +40,13 @@ from tryst.common.pki.certificates import (
     role_of,
     spki_fingerprint,
 )
-from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
-from tryst.common.pki.checks import check_issued, utc_now
-from tryst.common.pki.enrolment_requests import EnrolmentRequest
-from tryst.common.pki.folders import PartyFolder, new_folders, write_public
-from tryst.common.pki.member_entries import NAME
-from tryst.common.pki.members import Member, Members
-from tryst.common.suite import Suite
+from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
+from gemel.common.pki.checks import check_issued, utc_now
+from gemel.common.pki.enrolment_requests import EnrolmentRequest
+from gemel.common.pki.folders import PartyFolder, new_folders, write_public
+from gemel.common.pki.member_entries import NAME
+from gemel.common.pki.members import Member, Members
+from gemel.common.suite import Suite
 
 
 def enrol(
@@ -75,11 +75,11 @@ def enrol(
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS if the folder or a file of this name exists; CERTIFICATE or CONFIGURATION for an invalid name.
     """
     if not NAME.fullmatch(name):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end",
             got=repr(name[:40]),
@@ -126,16 +126,16 @@ def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity:
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
     """
     request = enrolment_request.certificate
     if isinstance(request, CertifiedNames):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "this party's certificates are issued by its organisation's own PKI",
             where=f"enrolment request of {enrolment_request.name}",
-            remedy="leave it out here, and give it to `tryst party assemble`",
+            remedy="leave it out here, and give it to `gemel party assemble`",
         )
     return certificate_pem(authority.certify(request, enrolment_request.name, enrolment_request.role, validity))
 
@@ -157,7 +157,7 @@ def assemble(
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE if a certificate is missing, is not for the key and role of its enrolment request, is not valid now
         or was issued by none of the authorities; CONFIGURATION as `Members`.
     """
@@ -183,28 +183,28 @@ def _pinned(
     """What the list pins of the certificate that was issued for a request."""
     where = f"the certificate of {party.name}"
     if pem is None:
-        raise TrystError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the request certified")
+        raise GemelError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the request certified")
     certificate = read_certificate(pem, where)
     if spki_fingerprint(certificate) != spki_fingerprint(read_request(request, where)):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "the certificate is for another key than the enrolment request",
             where=where,
             remedy="certify the enrolment request that the party sent last",
         )
     if role_of(certificate, where) is not party.role:
-        raise TrystError(ErrorCode.CERTIFICATE, f"the certificate must be for {party.role}", where=where)
+        raise GemelError(ErrorCode.CERTIFICATE, f"the certificate must be for {party.role}", where=where)
     return PinnedKey(spki_fingerprint(_issuer(certificate, known, now, where)), spki_fingerprint(certificate))
 
 
 def _issuer(
     certificate: x509.Certificate, authorities: Iterable[x509.Certificate], now: datetime, where: str
 ) -> x509.Certificate:
-    refusal: TrystError | None = None
+    refusal: GemelError | None = None
     for authority in authorities:
         try:
             check_issued(certificate, authority, now, where)
-        except TrystError as error:
+        except GemelError as error:
             # The issuer's own refusal, such as an expiry, is more precise than that another authority did not issue it.
             if refusal is None or authority.subject == certificate.issuer:
                 refusal = error

@@ -16,16 +16,16 @@ from typing import Self
 
 from pydantic import model_validator
 
-from tryst.common.configuration import Configuration, parse_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.sealing_key import SealingPublicKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
-from tryst.common.pki.certificate_requests import read_request
-from tryst.common.pki.certificates import read_public, role_of
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.member_entries import (
+from gemel.common.configuration import Configuration, parse_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.sealing_key import SealingPublicKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role
+from gemel.common.pki.certificate_requests import read_request
+from gemel.common.pki.certificates import read_public, role_of
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.member_entries import (
     IdentityDigits,
     ListVersion,
     MemberName,
@@ -75,7 +75,7 @@ class EnrolmentRequest:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if
             its request is not signed by the key in it or names another role.
         """
@@ -94,7 +94,7 @@ class EnrolmentRequest:
         enrolment_request.identity.verify(signature, SigningPurpose.ENROLMENT, *enrolment_request._parts)
         requested = enrolment_request.certificate
         if isinstance(requested, bytes) and role_of(read_request(requested, where), where) is not file.role:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 f"the certificate request must be for the role of the enrolment request, {enrolment_request.role}",
                 where=where,

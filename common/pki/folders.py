@@ -23,9 +23,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.private_files import unwritable
+from gemel.common.durable import sync_folder, whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.keys.private_files import unwritable
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,12 @@ def new_folders(root: Path, *names: str) -> Iterator[Path]:
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS if there is a file or folder of one of these names; CONFIGURATION if `root` cannot be written.
     """
     taken = [name for name in names if os.path.lexists(root / name)]
     if taken:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS,
             f"the folder already has {' and '.join(taken)}, and keys are never overwritten",
             where=str(root),

@@ -14,15 +14,15 @@ from typing import Annotated
 
 from pydantic import ConfigDict
 
-from tryst.common.configuration import Configuration, hexadecimal, load_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.fingerprint import in_groups
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import read_certificates, spki_fingerprint
-from tryst.common.pki.members import Members
+from gemel.common.configuration import Configuration, hexadecimal, load_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.fingerprint import in_groups
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import read_certificates, spki_fingerprint
+from gemel.common.pki.members import Members
 
 ListDigest = Annotated[str, hexadecimal(64)]
-"""A digest as `tryst party accept` shows it, in any grouping."""
+"""A digest as `gemel party accept` shows it, in any grouping."""
 
 
 def pin_line(digest: str = "") -> str:
@@ -30,7 +30,7 @@ def pin_line(digest: str = "") -> str:
     if digest:
         return f'members_digest: "{digest}"  # of the membership list; a new list needs its own'
     return (
-        "# members_digest: ...  # the last line of `tryst party accept`, compared over the phone: takes no other list"
+        "# members_digest: ...  # the last line of `gemel party accept`, compared over the phone: takes no other list"
     )
 
 
@@ -60,7 +60,7 @@ class ListPin:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the configuration cannot be read.
         """
         if self.configuration is None:
@@ -77,19 +77,19 @@ class ListPin:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION.
         """
         listed = members.in_role(Role.LINKER).certificate.authorities
         found = [spki_fingerprint(each) for each in read_certificates(authorities, where)]
         others = [digits[:16] for digits in found if digits not in listed]
         if others and self.digest is not None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "this file has authorities that the pinned membership list does not have for Carole's certificate",
                 where=where,
                 got=", ".join(others),
-                remedy="accept list and authorities again, by `tryst party accept`",
+                remedy="accept list and authorities again, by `gemel party accept`",
             )
 
     def load(self, path: Path) -> Members:
@@ -97,13 +97,13 @@ class ListPin:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION, as `Members.load`, or if it is not the pinned list.
         """
         members = Members.load(path)
         pinned = self.digest
         if pinned is not None and pinned != members.digest.hex():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "the membership list is not the one that `members_digest` in the configuration pins",
                 where=str(path),

@@ -8,13 +8,13 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tryst.common.configuration import Configuration
-from tryst.common.errors import TrystError
-from tryst.common.keys.identity import PublicIdentity
-from tryst.common.keys.sealing_key import SealingPublicKey
-from tryst.common.parties import Role
-from tryst.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, PinnedKey, host_name, spiffe_id
-from tryst.common.suite import Suite
+from gemel.common.configuration import Configuration
+from gemel.common.errors import GemelError
+from gemel.common.keys.identity import PublicIdentity
+from gemel.common.keys.sealing_key import SealingPublicKey
+from gemel.common.parties import Role
+from gemel.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, PinnedKey, host_name, spiffe_id
+from gemel.common.suite import Suite
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """The form of a member's name."""
@@ -29,7 +29,7 @@ def _digits(text: str) -> str:
 def _identity(text: str) -> str:
     try:
         PublicIdentity.from_hex(_digits(text))
-    except TrystError as error:
+    except GemelError as error:
         raise ValueError(error.what) from None
     return text
 
@@ -41,7 +41,7 @@ def _sealing(text: str) -> str:
         raise ValueError(f"expected {expected} lower-case hexadecimal digits, got {len(text)} characters")
     try:
         SealingPublicKey.from_hex(text)
-    except TrystError as error:
+    except GemelError as error:
         raise ValueError(error.what) from None
     return text
 

@@ -19,7 +19,7 @@ and the names of its certificates, in a list of version 2 or later::
         pki:
           authorities: [<SHA-256 of the public key of an authority>, ...]
           dns: alice.hospital.example
-          spiffe: spiffe://hospital.example/tryst/alice
+          spiffe: spiffe://hospital.example/gemel/alice
 
 `admission` decides whether a caller is one of them.
 """
@@ -30,15 +30,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tryst.common.configuration import load_configuration, parse_configuration
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.keys.fingerprint import fingerprint
-from tryst.common.keys.identity import PublicIdentity
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.parties import SERVERS, Role
-from tryst.common.pki.certificates import server_name
-from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
-from tryst.common.pki.member_entries import MembersFile, certificate_lines, list_version
+from gemel.common.configuration import load_configuration, parse_configuration
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.keys.fingerprint import fingerprint
+from gemel.common.keys.identity import PublicIdentity
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.parties import SERVERS, Role
+from gemel.common.pki.certificates import server_name
+from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
+from gemel.common.pki.member_entries import MembersFile, certificate_lines, list_version
 
 _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
 
@@ -67,7 +67,7 @@ class Members:
 
     Raises
     ------
-    TrystErrors
+    GemelErrors
         CONFIGURATION, with every error: a name, certificate, identity or sealing key that two members share, a
         unique role that no member or several members have, or a service without a name to call it by.
     """
@@ -76,7 +76,7 @@ class Members:
         self._members = tuple(members)
         issues = _shared(self._members, where) + _roles(self._members, where) + _unnamed(self._members, where)
         if issues:
-            raise TrystErrors(ErrorCode.CONFIGURATION, issues, where=where)
+            raise GemelErrors(ErrorCode.CONFIGURATION, issues, where=where)
         self._by_key = {
             member.certificate.key: member for member in self._members if isinstance(member.certificate, PinnedKey)
         }
@@ -87,7 +87,7 @@ class Members:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION, with every error by key and line.
         """
         return cls._of(load_configuration(path, MembersFile), str(path))
@@ -103,12 +103,12 @@ class Members:
         roles = [entry.role for entry in file.members]
         lowest = list_version(keys, roles, has_pki=any(entry.pki is not None for entry in file.members))
         if file.version < lowest:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"a list with {_NEWER[lowest]} is of version {lowest}",
                 where=where,
                 got=f"version {file.version}",
-                remedy="have the coordinator make it again, by `tryst party assemble`",
+                remedy="have the coordinator make it again, by `gemel party assemble`",
             )
         return cls(
             (
@@ -157,25 +157,25 @@ class Members:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         for member in self._members:
             if member.name == name:
                 return member
-        raise TrystError(ErrorCode.NOT_FOUND, "no member has this name", where="membership list", got=repr(name[:40]))
+        raise GemelError(ErrorCode.NOT_FOUND, "no member has this name", where="membership list", got=repr(name[:40]))
 
     def in_role(self, role: Role) -> Member:
         """The one member in a role that only one may have: either custodian, or the linker.
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if there is none or several.
         """
         found = [member for member in self._members if member.role is role]
         if len(found) != 1:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND,
                 f"expected one member in the role {role}",
                 where="membership list",
@@ -192,13 +192,13 @@ class Members:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         for member in self._members:
             if member.sealing in key.publics:
                 return member
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "no member has this sealing key",
             where="membership list",
@@ -210,8 +210,8 @@ class Members:
         return self._by_key.get(fingerprint)
 
 
-def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
-    issues: list[TrystError] = []
+def _shared(members: tuple[Member, ...], where: str) -> list[GemelError]:
+    issues: list[GemelError] = []
     for what, values in (
         ("a name", [member.name for member in members]),
         ("a certificate key", [getattr(member.certificate, "key", "") for member in members]),
@@ -225,7 +225,7 @@ def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
             if value:
                 owners.setdefault(value, []).append(member.name)
         issues += [
-            TrystError(
+            GemelError(
                 ErrorCode.CONFIGURATION,
                 f"every member must have {what} of its own",
                 where=where,
@@ -238,9 +238,9 @@ def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
     return issues
 
 
-def _unnamed(members: tuple[Member, ...], where: str) -> list[TrystError]:
+def _unnamed(members: tuple[Member, ...], where: str) -> list[GemelError]:
     return [
-        TrystError(
+        GemelError(
             ErrorCode.CONFIGURATION,
             f"the certificate of a {member.role} needs a DNS name, by which its service is called",
             where=where,
@@ -252,10 +252,10 @@ def _unnamed(members: tuple[Member, ...], where: str) -> list[TrystError]:
     ]
 
 
-def _roles(members: tuple[Member, ...], where: str) -> list[TrystError]:
+def _roles(members: tuple[Member, ...], where: str) -> list[GemelError]:
     held = [member.role for member in members]
     issues = [
-        TrystError(
+        GemelError(
             ErrorCode.CONFIGURATION,
             f"there must be exactly one {role}",
             where=where,
@@ -267,6 +267,6 @@ def _roles(members: tuple[Member, ...], where: str) -> list[TrystError]:
     ]
     if Role.COORDINATOR not in held:
         issues.append(
-            TrystError(ErrorCode.CONFIGURATION, "there must be at least one coordinator", where=where, got="0")
+            GemelError(ErrorCode.CONFIGURATION, "there must be at least one coordinator", where=where, got="0")
         )
     return issues

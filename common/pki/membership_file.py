@@ -14,13 +14,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from tryst.common.configuration import MAX_BYTES, Address, Configuration, parse_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authentication_string import authentication_key, authentication_string
-from tryst.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
-from tryst.common.pki.certified_names import PinnedKey
-from tryst.common.pki.member_entries import member_name
-from tryst.common.pki.members import Members
+from gemel.common.configuration import MAX_BYTES, Address, Configuration, parse_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.authentication_string import authentication_key, authentication_string
+from gemel.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
+from gemel.common.pki.certified_names import PinnedKey
+from gemel.common.pki.member_entries import member_name
+from gemel.common.pki.members import Members
 
 FILE = "membership.yaml"
 """What the file is called."""
@@ -63,7 +63,7 @@ class Membership:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is malformed
             or is not the one in the list.
         """
@@ -124,14 +124,14 @@ def _one(pem: bytes, where: str) -> bytes:
 
 
 def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> None:
-    """Refuse a file that does not fit together, which is not what `tryst party convene` has written."""
+    """Refuse a file that does not fit together, which is not what `gemel party convene` has written."""
     pinned = {each.name: each.certificate.key for each in members if isinstance(each.certificate, PinnedKey)}
     differing = sorted(pinned.keys() ^ certificates.keys())
     for name in pinned.keys() & certificates.keys():
         if spki_fingerprint(read_certificates(certificates[name], where)[0]) != pinned[name]:
             differing.append(name)
     if differing:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             "the certificates in this file are not those of its list",
             where=where,
@@ -140,20 +140,20 @@ def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> N
         )
 
 
-def _former(version: int, where: str) -> TrystError:
-    return TrystError(
+def _former(version: int, where: str) -> GemelError:
+    return GemelError(
         ErrorCode.CONFIGURATION,
         "this file is of a former release, whose members read out other digits",
         where=where,
         got=f"version {version}, expected {VERSION}",
-        remedy="all members join by one release: the coordinator removes it and types `tryst party convene` again",
+        remedy="all members join by one release: the coordinator removes it and types `gemel party convene` again",
     )
 
 
-def _another(what: str, where: str) -> TrystError:
-    return TrystError(
+def _another(what: str, where: str) -> GemelError:
+    return GemelError(
         ErrorCode.CONFIGURATION,
-        "expected the file that `tryst party convene` has written for all members",
+        "expected the file that `gemel party convene` has written for all members",
         where=where,
         got=what,
         remedy=f"take {FILE}, which the coordinator sends to everyone",

@@ -9,13 +9,13 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import SERVERS, Role
-from tryst.common.pki.admission import Admission, is_for
-from tryst.common.pki.certificates import certificate_pem, names_role, read_public, role_of
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import SERVERS, Role
+from gemel.common.pki.admission import Admission, is_for
+from gemel.common.pki.certificates import certificate_pem, names_role, read_public, role_of
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
 
 
 def check_own_certificate(
@@ -34,7 +34,7 @@ def check_own_certificate(
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE.
     """
     where = str(party.certificate)
@@ -48,7 +48,7 @@ def check_own_certificate(
             return
     named = role_of(chain[0], where)
     if named is not role:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"expected a certificate for the role {role}",
             where=where,
@@ -67,13 +67,13 @@ def _check_listed(
     shown = b"".join(certificate_pem(each) for each in chain)
     try:
         Admission.from_pem(listed, read_public(party.callers, "the authorities of callers"), only=own)(shown, now)
-    except TrystError as error:
+    except GemelError as error:
         raise _otherwise(error.what, where, error.got, error.remedy) from None
     if role in SERVERS and not is_for(chain[0], ExtendedKeyUsageOID.SERVER_AUTH):
         remedy = "have the own PKI issue it for both usages, of clients and of servers"
-        raise TrystError(ErrorCode.CERTIFICATE, "the certificate is not issued for servers", where=where, remedy=remedy)
+        raise GemelError(ErrorCode.CERTIFICATE, "the certificate is not issued for servers", where=where, remedy=remedy)
 
 
-def _otherwise(what: str, where: str, got: str, remedy: str) -> TrystError:
+def _otherwise(what: str, where: str, got: str, remedy: str) -> GemelError:
     stated = f"the certificate is not as the membership list has it: {what}"
-    return TrystError(ErrorCode.CERTIFICATE, stated, where=where, got=got, remedy=remedy)
+    return GemelError(ErrorCode.CERTIFICATE, stated, where=where, got=got, remedy=remedy)

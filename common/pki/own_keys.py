@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.key_file import PublicKey
-from tryst.common.pki.members import Member
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.key_file import PublicKey
+from gemel.common.pki.members import Member
 
 
 def check_own(member: Member, held: Mapping[str, Sequence[PublicKey]], where: str) -> None:
@@ -23,13 +23,13 @@ def check_own(member: Member, held: Mapping[str, Sequence[PublicKey]], where: st
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION.
     """
     for key, own in held.items():
         listed = getattr(member, key)
         if listed not in own:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"the membership list has another {key} key for {member.name} than this party",
                 where=where,

@@ -1,4 +1,4 @@
-"""All files of parties that share one machine: `tryst init`, and throw-away parties for a rehearsal.
+"""All files of parties that share one machine: `gemel init`, and throw-away parties for a rehearsal.
 
 The result is a folder per party and one for the authority. Each appears complete or not at all, and nothing existing is
 overwritten.
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.acceptance import accept
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Names, Validity
-from tryst.common.pki.enrolment import assemble, certify, make_keys
-from tryst.common.pki.enrolment_requests import EnrolmentRequest
-from tryst.common.pki.folders import PartyFolder, new_folders, write_public
-from tryst.common.pki.member_entries import NAME
-from tryst.common.pki.members import Members
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.acceptance import accept
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import Names, Validity
+from gemel.common.pki.enrolment import assemble, certify, make_keys
+from gemel.common.pki.enrolment_requests import EnrolmentRequest
+from gemel.common.pki.folders import PartyFolder, new_folders, write_public
+from gemel.common.pki.member_entries import NAME
+from gemel.common.pki.members import Members
+from gemel.common.suite import Suite
 
 AUTHORITY_FOLDER = "authority"
 
@@ -67,7 +67,7 @@ def provision(
     validity: Validity | None = None,
     parties: Mapping[str, Role] = PARTIES,
     configure: Mapping[str, Configure] | None = None,
-    authority_name: str = "Tryst authority",
+    authority_name: str = "Gemel authority",
     suite: Suite = Suite.DEFAULT,
 ) -> Provisioned:
     """Make an authority and, per party, a folder with keys, certificate, membership list and configuration.
@@ -89,13 +89,13 @@ def provision(
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS if any of the folders exists; CONFIGURATION or CERTIFICATE for invalid parameters. Nothing is left behind
         then.
     """
     for name in parties:
         if not NAME.fullmatch(name) or name == AUTHORITY_FOLDER:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"a party's name has 1 to 32 of a-z, 0-9 and -, and is not '{AUTHORITY_FOLDER}'",
                 got=repr(name[:40]),
@@ -125,7 +125,7 @@ def provision(
 def _write_configuration(party: PartyFolder, configure: Configure, members: Members) -> None:
     for file, text in configure(party, members).items():
         if not _FILE.fullmatch(file) or file in party.reserved:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "a configuration file must have a plain name that no key file has",
                 where=str(party.path),

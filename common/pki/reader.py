@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Reader:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
         """
         known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
         member = known.holding(key)
         if member.role is not role:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"the folder's sealing key must be that of a {role}",
                 where=str(folder.path),

@@ -15,23 +15,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import ALGORITHMS, SealingKey, new_key
-from tryst.common.message_words import listed
-from tryst.common.parties import Role
-from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
-from tryst.common.pki.folders import PartyFolder, write_public
-from tryst.common.pki.members import Member, Members
-from tryst.common.pki.own_keys import check_own
-from tryst.common.specification import Specification
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import ALGORITHMS, SealingKey, new_key
+from gemel.common.message_words import listed
+from gemel.common.parties import Role
+from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
+from gemel.common.pki.folders import PartyFolder, write_public
+from gemel.common.pki.members import Member, Members
+from gemel.common.pki.own_keys import check_own
+from gemel.common.specification import Specification
+from gemel.common.suite import Suite
 
-RENEWAL = "make a hybrid one by `tryst party renew-sealing`, see deploy/README.md, Rotation"
+RENEWAL = "make a hybrid one by `gemel party renew-sealing`, see deploy/README.md, Rotation"
 """What the owner of a former key does."""
 
-APPROVED_RENEWAL = "make one by `tryst party renew-sealing --cryptography approved`, see deploy/README.md, Rotation"
+APPROVED_RENEWAL = "make one by `gemel party renew-sealing --cryptography approved`, see deploy/README.md, Rotation"
 """What the owner of a key of the default suite does for a project of the approved one."""
 
 
@@ -50,7 +50,7 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None, suite: Sui
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if a file is missing or unusable, or the list has none of the folder's keys.
     """
     party = PartyFolder(folder)
@@ -77,13 +77,13 @@ def require_sealing_keys(spec: Specification, members: Iterable[Member], where: 
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION.
     """
     readers = sealed_to(spec, members)
     others = sealing_keys_of_another_suite(spec.suite, readers)
     if others:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "the specification has `cryptography: approved`, and the membership list has sealing keys that are not of"
             f" {ALGORITHMS[spec.suite]}",
@@ -93,7 +93,7 @@ def require_sealing_keys(spec: Specification, members: Iterable[Member], where: 
         )
     former = former_sealing_keys(readers) if spec.sealing == "hybrid" else []
     if former:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "the specification has `sealing: hybrid`, and the membership list has sealing keys of X25519 alone",
             where=where,

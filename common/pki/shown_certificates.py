@@ -10,9 +10,9 @@ from datetime import datetime
 
 from cryptography import x509
 
-from tryst.common.pki.certificates import read_certificates
-from tryst.common.pki.ending import EndingCertificate, ending
-from tryst.common.pki.members import Member
+from gemel.common.pki.certificates import read_certificates
+from gemel.common.pki.ending import EndingCertificate, ending
+from gemel.common.pki.members import Member
 
 
 class ShownCertificates:

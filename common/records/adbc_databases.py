@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.database_cells import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.database_cells import (
     WHERE,
     column_text,
     decimal_text,
@@ -27,7 +27,7 @@ from tryst.common.records.database_cells import (
     uuid_text,
     zoned_text,
 )
-from tryst.common.records.database_url import bad_url, parts
+from gemel.common.records.database_url import bad_url, parts
 
 _ROWS_AT_ONCE = 20_000
 _BYTES_AT_ONCE = 1 << 22
@@ -93,8 +93,8 @@ class Sqlite:
         columns = ", ".join(f"c{place}" for place in range(width))
         # With LIMIT and OFFSET the query is evaluated once a row, not again in each expression, and keeps its order.
         typed = (
-            f"WITH tryst_rows_read({columns}) AS (SELECT * FROM (\n{query}) LIMIT -1 OFFSET 0) "  # noqa: S608
-            f"SELECT {selected} FROM tryst_rows_read"
+            f"WITH gemel_rows_read({columns}) AS (SELECT * FROM (\n{query}) LIMIT -1 OFFSET 0) "  # noqa: S608
+            f"SELECT {selected} FROM gemel_rows_read"
         )
         before = 0
         for batch in _batches(connection, typed, {"adbc.sqlite.query.batch_rows": str(_ROWS_AT_ONCE)}):
@@ -183,7 +183,7 @@ def _known(zone: str, column: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(zone)
     except (LookupError, ValueError, OSError):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"column '{column}' has moments, and the session's time zone is not a known one",
             where=WHERE,
@@ -198,7 +198,7 @@ def _series(values: Any, column: str, before: int) -> pl.Series:
         if str(values.type) == "string":
             values.validate(full=True)
     except ValueError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"column '{column}' has text that is not UTF-8",
             where=WHERE,

@@ -13,11 +13,11 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.missing_module import missing_module
-from tryst.common.records.adbc_databases import DATABASES, Database
-from tryst.common.records.database_cells import WHERE, query_table, refused_query
-from tryst.common.records.database_url import bad_url, parts
-from tryst.common.records.table import SourceTable, require_columns
+from gemel.common.missing_module import missing_module
+from gemel.common.records.adbc_databases import DATABASES, Database
+from gemel.common.records.database_cells import WHERE, query_table, refused_query
+from gemel.common.records.database_url import bad_url, parts
+from gemel.common.records.table import SourceTable, require_columns
 
 
 def adbc_batches(url: str, query: str, columns: Sequence[str] | None) -> Iterator[SourceTable]:
@@ -30,7 +30,7 @@ def adbc_batches(url: str, query: str, columns: Sequence[str] | None) -> Iterato
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for a database that is not read in this way, MODULE_MISSING for a missing driver, SOURCE when the
         database refuses or a type or value has no text, FIELD_MISSING for a column that the query does not give.
     """
@@ -59,7 +59,7 @@ def database_of(url: str) -> Database:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, MODULE_MISSING.
     """
     database = DATABASES.get(parts(url).drivername.partition("+")[0])

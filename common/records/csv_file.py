@@ -19,11 +19,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.records.csv_form import as_found, likely_separator
-from tryst.common.records.plain_csv import PlainReader
-from tryst.common.records.sources import CsvSource
-from tryst.common.records.table import NO_COLUMN_FOUND, SourceTable, require_columns, trimmed
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.records.csv_form import as_found, likely_separator
+from gemel.common.records.plain_csv import PlainReader
+from gemel.common.records.sources import CsvSource
+from gemel.common.records.table import NO_COLUMN_FOUND, SourceTable, require_columns, trimmed
 
 _ROWS_AT_ONCE = 50_000
 _LONGEST_LINE = 1 << 20
@@ -50,7 +50,7 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a file that cannot be read or is no table, TEXT_ENCODING for bytes that are not in the declared
         encoding, EMPTY_SOURCE for a file without a header line, FIELD_MISSING for a missing column. With the line,
         never with a value.
@@ -100,7 +100,7 @@ def _strictly(
         if header is None:
             header = [name.lstrip("\ufeff").strip() for name in next(reader, [])]
         if not any(header):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.EMPTY_SOURCE,
                 "the first line must hold the names of the columns",
                 where=str(path),
@@ -129,7 +129,7 @@ def _strictly(
                 yield _frame(columns, cells), np.array(positions, dtype=np.int64)
                 cells, positions = [[] for _ in places], []
     except csv.Error as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"not a table: {error}",
             where=f"{path}, up to line {before + reader.line_num}",
@@ -157,14 +157,14 @@ def lines_of(file: IO[str], path: Path, number: int) -> Iterator[str]:
     while line := file.readline(_LONGEST_LINE):
         number += 1
         if len(line) == _LONGEST_LINE:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "a line is longer than a million characters",
                 where=f"{path}, line {number}",
                 remedy="check that this is a text file with one record on a line",
             )
         if "\0" in line:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.TEXT_ENCODING,
                 "a text file must not contain a zero character",
                 where=f"{path}, line {number}",
@@ -173,9 +173,9 @@ def lines_of(file: IO[str], path: Path, number: int) -> Iterator[str]:
         yield line
 
 
-def _ragged(path: Path, line: int, width: int, found: int, separator: str) -> TrystError:
+def _ragged(path: Path, line: int, width: int, found: int, separator: str) -> GemelError:
     hint = "" if found != 1 else f", and that the separator is {separator!r}"
-    return TrystError(
+    return GemelError(
         ErrorCode.SOURCE,
         f"every line must have {width} cells as the first has",
         where=f"{path}, line {line}",
@@ -192,7 +192,7 @@ def refuse_other_mark(path: Path, encoding: str) -> None:
         # UTF-32's little-endian mark begins with UTF-16's, so the longer is tried first.
         if head.startswith(mark):
             if not declared.startswith(found):
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.TEXT_ENCODING,
                     f"the file is declared as {encoding} but begins with the byte order mark of {found}",
                     where=f"{path}, byte 0",
@@ -201,7 +201,7 @@ def refuse_other_mark(path: Path, encoding: str) -> None:
             return
 
 
-def undecodable(path: Path, encoding: str) -> TrystError:
+def undecodable(path: Path, encoding: str) -> GemelError:
     """Find the first byte that is not in the encoding, by reading again: a buffered reader does not report it."""
     decoder = codecs.getincrementaldecoder(encoding)()
     done = line = 0
@@ -224,7 +224,7 @@ def undecodable(path: Path, encoding: str) -> TrystError:
             if not block:
                 at = done
                 break
-    return TrystError(
+    return GemelError(
         ErrorCode.TEXT_ENCODING,
         f"the file is not in {encoding}",
         where=f"{path}, line {line + 1}, byte {at}",

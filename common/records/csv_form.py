@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.records.sources import DETECT, CsvSource, Source, known_encoding, one_character
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.records.sources import DETECT, CsvSource, Source, known_encoding, one_character
 
 SEPARATORS = (",", ";", "\t", "|")
 """Separators that are sought, in the order of preference."""
@@ -62,13 +62,13 @@ class CsvOptions:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for more than two values, or one that is no encoding or no separator.
         """
         pairs = []
         for option, values in (("--encoding", encodings), ("--separator", separators)):
             if len(values) > 2:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "there are two files",
                     where=option,
@@ -93,7 +93,7 @@ def _check(option: str, value: str | None, check: Callable[[str], str]) -> None:
     try:
         check(value)
     except ValueError as error:
-        raise TrystError(ErrorCode.PARAMETER, str(error), where=option, got=repr(value[:40])) from None
+        raise GemelError(ErrorCode.PARAMETER, str(error), where=option, got=repr(value[:40])) from None
 
 
 def csv_source(path: Path, given: CsvOptions) -> CsvSource:
@@ -101,7 +101,7 @@ def csv_source(path: Path, given: CsvOptions) -> CsvSource:
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE if the file cannot be read, or has one column by the separator given and several by another;
         TEXT_ENCODING if an encoding of one byte per character is given for a file that is UTF-8 with other letters
         than those of ASCII.
@@ -122,7 +122,7 @@ def csv_source(path: Path, given: CsvOptions) -> CsvSource:
     likely = max(SEPARATORS, key=lambda separator: _width(lines, separator))
     separator = given.separator or likely
     if _width(lines, separator) <= 1 < _width(lines, likely):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"the file has no columns by the separator {separator!r}",
             where=str(path),
@@ -137,7 +137,7 @@ def as_found(source: CsvSource) -> CsvSource:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `csv_source`.
     """
     if DETECT not in (source.encoding, source.separator):
@@ -151,7 +151,7 @@ def read_as(source: Source) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `as_found`.
     """
     if source.csv is None:
@@ -227,7 +227,7 @@ def _refuse_mistaken(path: Path, given: str | None, found: str) -> None:
     if given is None or found != "utf-8" or _decodes(path, "ascii"):
         return
     if len("é".encode(given, errors="replace")) == 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TEXT_ENCODING,
             f"the file is given as {given}, and is UTF-8: its letters would be read as others",
             where=str(path),

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.table import SourceTable, trimmed
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.table import SourceTable, trimmed
 
 WHERE = "the database query"
 _WHOLE = 2**53
@@ -37,9 +37,9 @@ def query_table(columns: Sequence[str], cells: Sequence[pl.Series], before: int)
     return SourceTable(frame, np.arange(before + 1, before + frame.height + 1, dtype=np.int64), "row", WHERE)
 
 
-def refused_query(kind: str) -> TrystError:
+def refused_query(kind: str) -> GemelError:
     """The error (SOURCE) for a database that refuses; of its own message only the kind, as it quotes values."""
-    return TrystError(
+    return GemelError(
         ErrorCode.SOURCE,
         "the database refused the connection or the query",
         where=WHERE,
@@ -48,9 +48,9 @@ def refused_query(kind: str) -> TrystError:
     )
 
 
-def no_text(column: str, kind: str) -> TrystError:
+def no_text(column: str, kind: str) -> GemelError:
     """The error (SOURCE) for a column whose values cannot be written as text."""
-    return TrystError(
+    return GemelError(
         ErrorCode.SOURCE,
         f"column '{column}' is of a type that has no text form",
         where=WHERE,
@@ -64,7 +64,7 @@ def cell_text(value: object, column: str) -> str | None:
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for bytes and containers.
     """
     match value:
@@ -109,7 +109,7 @@ def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a date or time that is out of range, by its row, and for any other type.
     """
     kind = values.dtype
@@ -154,7 +154,7 @@ def zoned_text(values: pl.Series, column: str, zone: zoneinfo.ZoneInfo, before: 
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a moment that is out of range, by its row.
     """
     _check_range(values, column, before)
@@ -176,9 +176,9 @@ def _check_range(values: pl.Series, column: str, before: int) -> None:
         raise out_of_range(column, before + int(outside.arg_true()[0]) + 1)
 
 
-def out_of_range(column: str, row: int) -> TrystError:
+def out_of_range(column: str, row: int) -> GemelError:
     """The error (SOURCE) for a date or time that Python's own types cannot hold."""
-    return TrystError(
+    return GemelError(
         ErrorCode.SOURCE,
         f"column '{column}' has a date outside of the years 1 to 9999, or a time that no clock shows",
         where=f"{WHERE}, row {row}",

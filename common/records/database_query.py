@@ -15,11 +15,11 @@ import polars as pl
 import sqlalchemy
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from tryst.common.missing_module import installing, missing_module
-from tryst.common.records.database_cells import WHERE, cell_text, query_table, refused_query
-from tryst.common.records.database_url import bad_url, parts, stated_url, unknown_url
-from tryst.common.records.sources import DatabaseSource
-from tryst.common.records.table import SourceTable, require_columns
+from gemel.common.missing_module import installing, missing_module
+from gemel.common.records.database_cells import WHERE, cell_text, query_table, refused_query
+from gemel.common.records.database_url import bad_url, parts, stated_url, unknown_url
+from gemel.common.records.sources import DatabaseSource
+from gemel.common.records.table import SourceTable, require_columns
 
 _ROWS_AT_ONCE = 20_000
 
@@ -34,13 +34,13 @@ def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> I
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for a missing or malformed URL, MODULE_MISSING for a missing driver, SOURCE when the database
         refuses, FIELD_MISSING for a column that the query does not give.
     """
     url = stated_url(source)
     if is_adbc(url):
-        from tryst.common.records.adbc_query import adbc_batches
+        from gemel.common.records.adbc_query import adbc_batches
 
         return adbc_batches(url, source.query, columns)
     return _batches(url, source.query, columns)
@@ -51,12 +51,12 @@ def check_database(source: DatabaseSource) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, MODULE_MISSING.
     """
     url = stated_url(source)
     if is_adbc(url):
-        from tryst.common.records.adbc_query import database_of
+        from gemel.common.records.adbc_query import database_of
 
         database_of(url)
     else:

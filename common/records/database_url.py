@@ -7,9 +7,9 @@ import os
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.private_files import read_private
-from tryst.common.records.sources import DatabaseSource
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.private_files import read_private
+from gemel.common.records.sources import DatabaseSource
 
 
 def stated_url(source: DatabaseSource) -> str:
@@ -17,7 +17,7 @@ def stated_url(source: DatabaseSource) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for an environment variable that is not set; as `read_private`.
     """
     if source.url_file is not None:
@@ -25,7 +25,7 @@ def stated_url(source: DatabaseSource) -> str:
     if source.url_variable is not None:
         url = os.environ.get(source.url_variable, "").strip()
         if not url:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"the environment variable {source.url_variable} is not set",
                 where="source.database.url_variable",
@@ -41,7 +41,7 @@ def parts(url: str) -> URL:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for a text that is no URL; it is not shown.
     """
     try:
@@ -51,7 +51,7 @@ def parts(url: str) -> URL:
         raise unknown_url() from None
 
 
-def unknown_url() -> TrystError:
+def unknown_url() -> GemelError:
     """The error (CONFIGURATION) for a URL that names no known database."""
     return bad_url(
         "the database's URL is not one that SQLAlchemy knows",
@@ -59,6 +59,6 @@ def unknown_url() -> TrystError:
     )
 
 
-def bad_url(what: str, remedy: str) -> TrystError:
+def bad_url(what: str, remedy: str) -> GemelError:
     """An error (CONFIGURATION) about the URL."""
-    return TrystError(ErrorCode.CONFIGURATION, what, where="source.database", remedy=remedy)
+    return GemelError(ErrorCode.CONFIGURATION, what, where="source.database", remedy=remedy)

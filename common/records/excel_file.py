@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.missing_module import missing_module
-from tryst.common.records.sources import ExcelSource
-from tryst.common.records.table import SourceTable, require_columns, trimmed
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.missing_module import missing_module
+from gemel.common.records.sources import ExcelSource
+from gemel.common.records.table import SourceTable, require_columns, trimmed
 
 MAX_BYTES = 256 << 20
 """A longer file is not read."""
@@ -43,7 +43,7 @@ def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterato
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a file that cannot be read, is too large or no workbook, for several sheets of which none is named,
         and for a time without a date or a date before March 1900; NOT_FOUND for a sheet that is not there;
         EMPTY_SOURCE for a sheet without a header; FIELD_MISSING for a missing column; MODULE_MISSING without fastexcel.
@@ -52,7 +52,7 @@ def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterato
     where = f"{source.path}, sheet {sheet}"
     filled = [number for number, row in enumerate(cells.iter_rows()) if any(cell and cell.strip() for cell in row)][:1]
     if not filled:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EMPTY_SOURCE,
             "the first row must hold the names of the columns",
             where=where,
@@ -86,7 +86,7 @@ def _cells(source: ExcelSource) -> tuple[str, pl.DataFrame]:
         return sheet, table.to_polars()
     except fastexcel.FastExcelError:
         # The reader's own message may quote what it read.
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "not a whole workbook: it was cut short, damaged, has a password, or is of another format",
             where=str(path),
@@ -99,14 +99,14 @@ def _sheet(names: Sequence[str], source: ExcelSource) -> str:
     if source.sheet is not None:
         if source.sheet in names:
             return source.sheet
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             f"there is no sheet '{source.sheet}'",
             where=str(source.path),
             remedy=f"its sheets are: {', '.join(names)}",
         )
     if len(names) != 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "the workbook has several sheets, and none is named",
             where=str(source.path),
@@ -132,7 +132,7 @@ def _refuse_large(path: Path) -> None:
             ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
         ) from None
     if size > limit:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"{what} has at most {limit >> 20} MiB",
             where=str(path),
@@ -147,7 +147,7 @@ def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, 
     day, time = split.to_series(0), split.to_series(1)
     wrong = (day < "1900-03-01").fill_null(False)
     if wrong.any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "a workbook can hold no date before March 1900 and no time without a date as what it was meant to be",
             where=f"{where}, row {positions[int(wrong.arg_true()[0])]}, column '{name}'",

@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.records.sources import FhirSource
-from tryst.common.records.table import SourceTable, require_columns, trimmed
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.records.sources import FhirSource
+from gemel.common.records.table import SourceTable, require_columns, trimmed
 
 IDENTIFIER = "identifier."
 """What the name of an identifier's column begins with."""
@@ -70,7 +70,7 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a file that cannot be read and, by its line, for what is no Patient; TEXT_ENCODING for a line that
         is not UTF-8; FIELD_MISSING for a column that is not in the list, or an identifier whose system never occurs.
     """
@@ -139,7 +139,7 @@ def _patient(line: bytes, path: Path, number: int) -> Resource:
     try:
         found = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TEXT_ENCODING,
             "the line is not in UTF-8, as JSON has to be",
             where=f"{path}, line {number}",
@@ -152,8 +152,8 @@ def _patient(line: bytes, path: Path, number: int) -> Resource:
     return found
 
 
-def _refused(path: Path, number: int, what: str) -> TrystError:
-    return TrystError(
+def _refused(path: Path, number: int, what: str) -> GemelError:
+    return GemelError(
         ErrorCode.SOURCE,
         what,
         where=f"{path}, line {number}",

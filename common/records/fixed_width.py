@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.records.csv_file import lines_of, refuse_other_mark, undecodable
-from tryst.common.records.csv_form import CsvOptions, csv_source
-from tryst.common.records.sources import DETECT, FixedColumn, FixedWidthSource
-from tryst.common.records.table import SourceTable, require_columns, trimmed
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.records.csv_file import lines_of, refuse_other_mark, undecodable
+from gemel.common.records.csv_form import CsvOptions, csv_source
+from gemel.common.records.sources import DETECT, FixedColumn, FixedWidthSource
+from gemel.common.records.table import SourceTable, require_columns, trimmed
 
 _ROWS_AT_ONCE = 50_000
 
@@ -32,7 +32,7 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a file that cannot be read and for a line that is too short; TEXT_ENCODING for bytes that are not in
         the encoding; FIELD_MISSING for a column that the configuration does not name.
     """
@@ -84,8 +84,8 @@ def _table(
     return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
 
 
-def _short(where: str, line: int, needed: int, found: int) -> TrystError:
-    return TrystError(
+def _short(where: str, line: int, needed: int, found: int) -> GemelError:
+    return GemelError(
         ErrorCode.SOURCE,
         f"every line must have {needed} characters, up to the end of the last column",
         where=f"{where}, line {line}",

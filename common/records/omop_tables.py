@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.csv_file import csv_batches
-from tryst.common.records.csv_form import as_found
-from tryst.common.records.parquet_file import parquet_batches
-from tryst.common.records.sources import CsvSource, OmopSource, ParquetSource
-from tryst.common.records.table import SourceTable, joined, require_columns
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.csv_file import csv_batches
+from gemel.common.records.csv_form import as_found
+from gemel.common.records.parquet_file import parquet_batches
+from gemel.common.records.sources import CsvSource, OmopSource, ParquetSource
+from gemel.common.records.table import SourceTable, joined, require_columns
 
 _KEY = "location_id"
 _BIRTH = ("year_of_birth", "month_of_birth", "day_of_birth")
@@ -42,7 +42,7 @@ def omop_batches(source: OmopSource, columns: Sequence[str] | None) -> Iterator[
 
     Raises
     ------
-    TrystError
+    GemelError
         As `csv_batches` and `parquet_batches`; FIELD_MISSING for a column that is in neither table; SOURCE for a place
         that is in location twice, and for persons whose place is not there.
     """
@@ -91,8 +91,8 @@ def _with_places(frame: pl.DataFrame, location: pl.DataFrame, table: SourceTable
     return frame.join(location, on=_KEY, how="left", maintain_order="left")
 
 
-def _refused(what: str, table: SourceTable, rows: NDArray[np.bool_], got: str) -> TrystError:
-    return TrystError(
+def _refused(what: str, table: SourceTable, rows: NDArray[np.bool_], got: str) -> GemelError:
+    return GemelError(
         ErrorCode.SOURCE,
         what,
         where=f"{table.where}, {table.unit} {table.positions[rows][0]}",

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.sources import ParquetSource
-from tryst.common.records.table import SourceTable, require_columns
-from tryst.common.records.typed_columns import text_tables
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.sources import ParquetSource
+from gemel.common.records.table import SourceTable, require_columns
+from gemel.common.records.typed_columns import text_tables
 
 _ROWS_AT_ONCE = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
@@ -30,7 +30,7 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a file that cannot be read, is no Parquet or is cut short; FIELD_MISSING for a missing column.
     """
     path = source.path
@@ -45,7 +45,7 @@ def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `parquet_batches`.
     """
     with _refusing(path):
@@ -65,7 +65,7 @@ def _refusing(path: Path) -> Iterator[None]:
         raise _unreadable(path, (error.strerror or "input error").lower()) from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         # The reader's own message may quote what it read.
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "not a whole Parquet file: it was cut short, damaged, or is of another format",
             where=str(path),
@@ -91,8 +91,8 @@ def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         begin += height
 
 
-def _unreadable(path: Path, reason: str) -> TrystError:
-    return TrystError(
+def _unreadable(path: Path, reason: str) -> GemelError:
+    return GemelError(
         ErrorCode.SOURCE,
         f"cannot be read: {reason}",
         where=str(path),

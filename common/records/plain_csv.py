@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 import polars as pl
 
-from tryst.common.records.table import trimmed
+from gemel.common.records.table import trimmed
 
 _BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 20

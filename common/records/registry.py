@@ -14,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.configuration import load_configuration
-from tryst.common.records.csv_form import CsvOptions, csv_source
-from tryst.common.records.sources import (
+from gemel.common.configuration import load_configuration
+from gemel.common.records.csv_form import CsvOptions, csv_source
+from gemel.common.records.sources import (
     CsvSource,
     DatabaseSource,
     ExcelSource,
@@ -27,7 +27,7 @@ from tryst.common.records.sources import (
     Source,
     StatisticalSource,
 )
-from tryst.common.records.table import SourceTable, joined, no_records
+from gemel.common.records.table import SourceTable, joined, no_records
 
 FOUND = CsvOptions()
 """Nothing of a file's form is given."""
@@ -64,49 +64,49 @@ class Kind:
 
 
 def _csv(source: CsvSource, columns: Columns) -> Tables:
-    from tryst.common.records.csv_file import csv_batches
+    from gemel.common.records.csv_file import csv_batches
 
     return csv_batches(source, columns)
 
 
 def _parquet(source: ParquetSource, columns: Columns) -> Tables:
-    from tryst.common.records.parquet_file import parquet_batches
+    from gemel.common.records.parquet_file import parquet_batches
 
     return parquet_batches(source, columns)
 
 
 def _excel(source: ExcelSource, columns: Columns) -> Tables:
-    from tryst.common.records.excel_file import excel_batches
+    from gemel.common.records.excel_file import excel_batches
 
     return excel_batches(source, columns)
 
 
 def _statistical(source: StatisticalSource, columns: Columns) -> Tables:
-    from tryst.common.records.statistical_file import statistical_batches
+    from gemel.common.records.statistical_file import statistical_batches
 
     return statistical_batches(source, columns)
 
 
 def _fixed_width(source: FixedWidthSource, columns: Columns) -> Tables:
-    from tryst.common.records.fixed_width import fixed_width_batches
+    from gemel.common.records.fixed_width import fixed_width_batches
 
     return fixed_width_batches(source, columns)
 
 
 def _fhir(source: FhirSource, columns: Columns) -> Tables:
-    from tryst.common.records.fhir_patients import fhir_batches
+    from gemel.common.records.fhir_patients import fhir_batches
 
     return fhir_batches(source, columns)
 
 
 def _omop(source: OmopSource, columns: Columns) -> Tables:
-    from tryst.common.records.omop_tables import omop_batches
+    from gemel.common.records.omop_tables import omop_batches
 
     return omop_batches(source, columns)
 
 
 def _database(source: DatabaseSource, columns: Columns) -> Tables:
-    from tryst.common.records.database_query import database_batches
+    from gemel.common.records.database_query import database_batches
 
     return database_batches(source, columns)
 
@@ -139,7 +139,7 @@ def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `csv_source`; CONFIGURATION for a YAML file that is not such a section.
     """
     ending = path.suffix.lower()
@@ -154,7 +154,7 @@ def read_table(path: Path, given: CsvOptions = FOUND) -> pl.DataFrame:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `file_source` and `read_source`.
     """
     return read_source(file_source(path, given), None).frame
@@ -165,7 +165,7 @@ def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `source_batches`.
     """
     return joined(source_batches(source, columns))
@@ -176,7 +176,7 @@ def source_batches(source: Source, columns: Sequence[str] | None, rows: int = RO
 
     Raises
     ------
-    TrystError
+    GemelError
         As the kind's reader; EMPTY_SOURCE for a source without records.
     """
     selected = None if columns is None else list(dict.fromkeys(columns))
@@ -194,20 +194,20 @@ def check_driver(source: Source) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or malformed.
     """
     match source.chosen:
         case DatabaseSource() as chosen:
-            from tryst.common.records.database_query import check_database
+            from gemel.common.records.database_query import check_database
 
             check_database(chosen)
         case ExcelSource():
-            from tryst.common.records.excel_file import fastexcel_module
+            from gemel.common.records.excel_file import fastexcel_module
 
             fastexcel_module()
         case StatisticalSource() as chosen:
-            from tryst.common.records.statistical_file import pyreadstat_module
+            from gemel.common.records.statistical_file import pyreadstat_module
 
             pyreadstat_module(chosen.path)
         case _:

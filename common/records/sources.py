@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tryst.common.configuration import Configuration, ConfiguredPath
+from gemel.common.configuration import Configuration, ConfiguredPath
 
 DETECT = "detect"
 """In place of an encoding or a separator: it is found in the file."""

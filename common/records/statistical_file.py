@@ -16,11 +16,11 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.missing_module import missing_module
-from tryst.common.records.sources import StatisticalSource
-from tryst.common.records.table import SourceTable, require_columns
-from tryst.common.records.typed_columns import text_tables
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import missing_module
+from gemel.common.records.sources import StatisticalSource
+from gemel.common.records.table import SourceTable, require_columns
+from gemel.common.records.typed_columns import text_tables
 
 ENDINGS = {
     ".dta": ("read_dta", "Stata"),
@@ -48,7 +48,7 @@ def statistical_batches(source: StatisticalSource, columns: Sequence[str] | None
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a file that cannot be read or is not of its ending's kind; FIELD_MISSING for a missing column;
         MODULE_MISSING without pyreadstat; PARAMETER where labels are read and two codes have one.
     """
@@ -80,7 +80,7 @@ def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `statistical_batches`.
     """
     stored = list(_described(path).column_names)
@@ -95,7 +95,7 @@ def with_labels(table: pl.DataFrame, found: Labels, path: Path) -> pl.DataFrame:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if two codes of a column have one label.
     """
     for name in table.columns:
@@ -103,7 +103,7 @@ def with_labels(table: pl.DataFrame, found: Labels, path: Path) -> pl.DataFrame:
         if not own or table[name].dtype == pl.Null:
             continue
         if len(set(own.values())) < len(own):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "two codes have the same label, and would become one category",
                 where=f"{path}, column {name}",
@@ -133,7 +133,7 @@ def _call(path: Path, encoding: str | None, **options: Any) -> Any:
     try:
         return call(path) if encoding is None else call(path, encoding=encoding)
     except UnicodeDecodeError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TEXT_ENCODING,
             f"texts are not in {encoding or 'the encoding that the file states'}",
             where=str(path),
@@ -141,7 +141,7 @@ def _call(path: Path, encoding: str | None, **options: Any) -> Any:
         ) from None
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, OSError, OverflowError):
         # The reader's own message may quote what it read.
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             f"could not be read as a file of {kind}",
             where=str(path),
@@ -153,7 +153,7 @@ def _call(path: Path, encoding: str | None, **options: Any) -> Any:
 def _kind(path: Path) -> tuple[str, str]:
     found = ENDINGS.get(path.suffix.lower())
     if found is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "a file of Stata, SPSS or SAS is known by its ending",
             where=str(path),

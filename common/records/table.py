@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.cleaning.positions import Found, Positions
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.message_words import closest
+from gemel.common.cleaning.positions import Found, Positions
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.message_words import closest
 
 NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and the separator"
 """The remedy where none of the selected columns is there."""
@@ -109,7 +109,7 @@ def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Se
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a type that has no one text, such as a list or bytes.
     """
     kind = column.dtype
@@ -128,7 +128,7 @@ def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Se
         return column.dt.to_string("%Y-%m-%d" if shorten else "%Y-%m-%dT%H:%M:%S")
     if kind == pl.Time:
         return column.dt.to_string("%H:%M:%S")
-    raise TrystError(
+    raise GemelError(
         ErrorCode.SOURCE,
         f"column '{column.name}' is of a type that has no text form",
         where=where,
@@ -156,20 +156,20 @@ def require_columns(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
     """
     present = set(available)
     missing = [name for name in selected if name not in present]
     # If no selected name was found, the first line may hold a record instead of names, and no part of it may be shown.
     has_header = len(missing) < len(set(selected))
-    errors: list[TrystError] = []
+    errors: list[GemelError] = []
     for name in missing:
         near = closest(name, sorted(present)) if has_header else None
         remedy = f"did you mean '{near}'?" if near else "name a column that is there"
-        errors.append(TrystError(ErrorCode.FIELD_MISSING, f"there is no column '{name}'", where=where, remedy=remedy))
+        errors.append(GemelError(ErrorCode.FIELD_MISSING, f"there is no column '{name}'", where=where, remedy=remedy))
     if missing and not has_header:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.FIELD_MISSING,
             f"none of the columns of the specification was found ({', '.join(map(repr, missing))})",
             where=where,
@@ -179,7 +179,7 @@ def require_columns(
     for name in dict.fromkeys(selected):
         if (count := list(available).count(name)) > 1:
             errors.append(
-                TrystError(
+                GemelError(
                     ErrorCode.SOURCE,
                     f"column '{name}' occurs {count} times",
                     where=where,
@@ -189,12 +189,12 @@ def require_columns(
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise TrystErrors(errors[0].code, errors, where=where)
+        raise GemelErrors(errors[0].code, errors, where=where)
 
 
-def no_records(where: str) -> TrystError:
+def no_records(where: str) -> GemelError:
     """The error (EMPTY_SOURCE) for a source without records."""
-    return TrystError(
+    return GemelError(
         ErrorCode.EMPTY_SOURCE,
         "the source has column names but no records",
         where=where,
@@ -211,7 +211,7 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
 
     Raises
     ------
-    TrystError
+    GemelError
         DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
     """
     identifiers = table.frame.get_column(column)
@@ -229,7 +229,7 @@ def refuse_identifiers(column: str, where: str, without: Found, repeated: Found,
 
     Raises
     ------
-    TrystError
+    GemelError
         DUPLICATE_IDENTIFIER.
     """
     problems = []
@@ -238,7 +238,7 @@ def refuse_identifiers(column: str, where: str, without: Found, repeated: Found,
     if repeated.count:
         problems.append(f"{distinct} identifiers on {repeated.count} rows ({repeated})")
     if problems:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DUPLICATE_IDENTIFIER,
             f"every row needs an identifier of its own in column '{column}'",
             where=where,

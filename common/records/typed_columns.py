@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from tryst.common.records.table import SourceTable, as_text, can_shorten, require_columns
+from gemel.common.records.table import SourceTable, as_text, can_shorten, require_columns
 
 Frames = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
 """Reads some columns of a file from its beginning, in parts: one at least, which may be without rows."""
@@ -33,7 +33,7 @@ def text_tables(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING for a missing column, SOURCE for one of a type without a text form.
     """
     names = [name.strip() for name in stored]

@@ -1,4 +1,4 @@
-"""A file of records as one table whose columns keep the types that the file has, as the `tryst risk` commands read it.
+"""A file of records as one table whose columns keep the types that the file has, as the `gemel risk` commands read it.
 
 Parquet and the files of Stata, SPSS and SAS have types; what any other kind holds is text.
 """
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records import csv_form, statistical_file
-from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.parquet_file import read_typed
-from tryst.common.records.registry import BY_ENDING, FOUND, file_source, read_source
-from tryst.common.records.sources import Values
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records import csv_form, statistical_file
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.parquet_file import read_typed
+from gemel.common.records.registry import BY_ENDING, FOUND, file_source, read_source
+from gemel.common.records.sources import Values
 
 
 def chosen_values(text: str) -> Values:
@@ -25,7 +25,7 @@ def chosen_values(text: str) -> Values:
         return "codes"
     if text == "labels":
         return "labels"
-    raise TrystError(ErrorCode.PARAMETER, "must be `codes` or `labels`", where="--values", got=text)
+    raise GemelError(ErrorCode.PARAMETER, "must be `codes` or `labels`", where="--values", got=text)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def read_records(
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE or EMPTY_SOURCE: no such file, no records, no file of its kind. FIELD_MISSING: no such column.
         MODULE_MISSING: the extra that reads it is not installed. PARAMETER: two codes have one label.
     """
@@ -105,6 +105,6 @@ def _kind(path: Path) -> str:
 
 def _refuse_absent(path: Path) -> None:
     if not path.is_file():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE, "there is no such file", where=str(path), remedy="check the path and its spelling"
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tryst.common.parties import CUSTODIANS, Role
+from gemel.common.parties import CUSTODIANS, Role
 
 _COORDINATOR = frozenset({Role.COORDINATOR})
 _STEWARD = frozenset({Role.STEWARD})

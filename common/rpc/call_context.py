@@ -1,6 +1,6 @@
 """What a servicer's method sees of the call that it answers, on its thread: who calls, until when, and whether still.
 
-It has the part of `grpc.ServicerContext` that Tryst uses.
+It has the part of `grpc.ServicerContext` that Gemel uses.
 """
 
 from __future__ import annotations

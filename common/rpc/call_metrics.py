@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-from tryst.common.errors import ErrorCode
-from tryst.common.rpc.call_recorder import Call
+from gemel.common.errors import ErrorCode
+from gemel.common.rpc.call_recorder import Call
 
 SECONDS = (0.005, 0.02, 0.1, 0.5, 2.0, 6.0, 30.0)
 """Bounds of the histogram: a custodian's poll may wait 5 s, a stream a minute."""
@@ -36,15 +36,15 @@ class CallMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # when each method was first called: a third more lines for nothing
         self._seconds = Histogram(
-            "tryst_rpc_seconds",
+            "gemel_rpc_seconds",
             "Calls by method, role of the caller and gRPC status, and how long they took.",
             ["method", "role", "status"],
             buckets=SECONDS,
             registry=registry,
         )
-        self._received = Counter("tryst_rpc_received_bytes", "Bytes of requests.", ["method"], registry=registry)
-        self._sent = Counter("tryst_rpc_sent_bytes", "Bytes of responses.", ["method"], registry=registry)
-        self._denied = Counter("tryst_rpc_denied", "Calls that were denied.", ["reason"], registry=registry)
+        self._received = Counter("gemel_rpc_received_bytes", "Bytes of requests.", ["method"], registry=registry)
+        self._sent = Counter("gemel_rpc_sent_bytes", "Bytes of responses.", ["method"], registry=registry)
+        self._denied = Counter("gemel_rpc_denied", "Calls that were denied.", ["reason"], registry=registry)
         for reason in (*DENIALS.values(), _STRANGER):
             self._denied.labels(reason)
 

@@ -18,15 +18,15 @@ from typing import Any
 import grpc
 import structlog
 
-from tryst.common.errors import ErrorCode
-from tryst.common.observability.tracing import begin_span
-from tryst.common.pki.members import Member
-from tryst.common.rpc.fairness import IN_LOOP
-from tryst.common.rpc.status import status_of
+from gemel.common.errors import ErrorCode
+from gemel.common.observability.tracing import begin_span
+from gemel.common.pki.members import Member
+from gemel.common.rpc.fairness import IN_LOOP
+from gemel.common.rpc.status import status_of
 
 log = structlog.get_logger()
 
-REQUEST_KEY = "tryst-request"
+REQUEST_KEY = "gemel-request"
 """Metadata of a call: the id that its caller gave it."""
 _REQUEST = re.compile(r"[0-9a-f]{16}")
 
@@ -200,9 +200,9 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
             _calls.pop(id(context), None)
             call.end(context)
             if call.member is not None:
-                span.set_attribute("tryst.role", str(call.member.role))
+                span.set_attribute("gemel.role", str(call.member.role))
                 if self._label_members:
-                    span.set_attribute("tryst.member", call.member.name)
+                    span.set_attribute("gemel.member", call.member.name)
             span.set_attribute("rpc.grpc.status", call.status)
             span.end()
             for observe in (self._count, *self._observers):

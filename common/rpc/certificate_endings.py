@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.ending import EndingCertificate
-from tryst.common.pki.member_entries import NAME
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import EndingCertificate
+from gemel.common.pki.member_entries import NAME
+from gemel.protos.linkage.v1 import project_pb2
 
 MAX_ENDINGS = 100
 

@@ -1,4 +1,4 @@
-"""A connection to a Tryst service: deadlines on every call, retries with growing pauses, typed errors.
+"""A connection to a Gemel service: deadlines on every call, retries with growing pauses, typed errors.
 
 Pauses are drawn, so that callers whom one failure has met do not all come back at the same moment.
 """
@@ -14,12 +14,12 @@ from typing import Any, TypeVar, cast
 
 import grpc
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.dry_run import WithheldCalls
-from tryst.common.rpc.guarded_channel import GuardedChannel
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
-from tryst.common.rpc.outgoing_calls import OutgoingCalls
-from tryst.common.rpc.status import from_rpc_error, passes
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.dry_run import WithheldCalls
+from gemel.common.rpc.guarded_channel import GuardedChannel
+from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.rpc.outgoing_calls import OutgoingCalls
+from gemel.common.rpc.status import from_rpc_error, passes
 
 CONTROL_SECONDS = 10.0
 CHUNK_SECONDS = 30.0
@@ -128,7 +128,7 @@ class Connection:
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE once the connection is closed.
         """
         return cast(StubT, _Stub(stub, self._newest))
@@ -152,7 +152,7 @@ class Connection:
 
         Raises
         ------
-        TrystError
+        GemelError
             The service's error, or UNAVAILABLE.
         """
         end = time.monotonic() + attempts * deadline
@@ -178,7 +178,7 @@ class Connection:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `call`; UNAVAILABLE when the stream broke or the deadline came.
         """
         try:
@@ -188,8 +188,8 @@ class Connection:
         except ValueError:
             raise self._is_closed() from None
 
-    def _is_closed(self) -> TrystError:
-        return TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address)
+    def _is_closed(self) -> GemelError:
+        return GemelError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address)
 
 
 class _Stub:

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.rpc.client import CHUNK_SECONDS, CONTROL_SECONDS, Connection
-from tryst.common.rpc.status import for_others
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.wire.chunks import chunk_count, chunk_size
-from tryst.common.wire.compute_parties import party_from_wire, party_to_wire
-from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.rpc.client import CHUNK_SECONDS, CONTROL_SECONDS, Connection
+from gemel.common.rpc.status import for_others
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.wire.chunks import chunk_count, chunk_size
+from gemel.common.wire.compute_parties import party_from_wire, party_to_wire
+from gemel.common.wire.sides import side_to_wire
+from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 WAIT_MS = 5000
 """How long Carole holds a call that waits."""
@@ -38,7 +38,7 @@ class ComputationCalls:
 
     Raises
     ------
-    TrystError
+    GemelError
         By each call but `give_up`: UNAVAILABLE once the session has ended without anybody's fault, or where Carole does
         not answer; DEVIATION, or WRONG_STATE with the words of the party that has given up; NOT_ADMITTED for a member
         that is no party of it.
@@ -91,7 +91,7 @@ class ComputationCalls:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if a chunk has another length than by the layout.
         """
         for index in range(chunk_count(requested_bytes)):
@@ -101,7 +101,7 @@ class ComputationCalls:
             data = self._call(self._stub.FetchSet, request, CHUNK_SECONDS).data
             expected = chunk_size(index, total_bytes)
             if len(data) != expected:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.UPLOAD_CORRUPT,
                     f"chunk {index} of set {number} has {expected} bytes by the layout",
                     where=f"contribution of {side}",
@@ -114,7 +114,7 @@ class ComputationCalls:
         """This party has done its part."""
         self._call(self._stub.EndComputation, computation_pb2.EndComputationRequest(session=self._session))
 
-    def give_up(self, error: TrystError) -> None:
+    def give_up(self, error: GemelError) -> None:
         """End the session for all; what the others read of a failure of this party's own is its kind alone.
 
         Of a deviation they read all, also whom this party suspects.
@@ -127,13 +127,13 @@ class ComputationCalls:
             session=self._session, code=int(error.code), what=text[:MAX_TEXT]
         )
         # Where this fails it has ended, or Carole is away and will miss this party.
-        with suppress(TrystError):
+        with suppress(GemelError):
             self._call(self._stub.EndComputation, request)
 
     def _call(self, method: Any, request: Any, deadline: float = CONTROL_SECONDS) -> Any:
         try:
             return self._connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise
-            raise TrystError(ErrorCode.UNAVAILABLE, error.what, where=error.where, remedy=error.remedy) from None
+            raise GemelError(ErrorCode.UNAVAILABLE, error.what, where=error.where, remedy=error.remedy) from None

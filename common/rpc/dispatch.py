@@ -18,16 +18,16 @@ from typing import Any
 
 import grpc
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.members import Member
-from tryst.common.rpc.call_context import AbortedError, CallContext, shown_chain
-from tryst.common.rpc.call_recorder import CallRecorder
-from tryst.common.rpc.event_loop import event_loop
-from tryst.common.rpc.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
-from tryst.common.rpc.protocol import OWN_PROTOCOL
-from tryst.common.rpc.service_clock import own_clock
-from tryst.common.rpc.status import status_of, to_metadata
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.members import Member
+from gemel.common.rpc.call_context import AbortedError, CallContext, shown_chain
+from gemel.common.rpc.call_recorder import CallRecorder
+from gemel.common.rpc.event_loop import event_loop
+from gemel.common.rpc.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
+from gemel.common.rpc.protocol import OWN_PROTOCOL
+from gemel.common.rpc.service_clock import own_clock
+from gemel.common.rpc.status import status_of, to_metadata
 
 MAX_LONG_POLLS = 128
 """Threads for long polls, of all members; they are started as they are needed."""
@@ -129,7 +129,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
                     await context.abort(call.code(), call.message)
                 finally:
                     work.end()
-        except TrystError as error:
+        except GemelError as error:
             if self._recorder is not None:
                 self._recorder.refused(method, share.member, error.code)
             context.set_trailing_metadata(to_metadata(error))
@@ -155,7 +155,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             member = None
             try:
                 member = self._admit(shown)
-            except TrystError:
+            except GemelError:
                 pass  # the gate refuses it, and logs why
             else:
                 if len(self._members) >= _MAX_CERTIFICATES:
@@ -171,7 +171,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 async def _only_message(method: str, context: grpc.aio.ServicerContext) -> bytes:
     message = await context.read()
     if message is grpc.aio.EOF:
-        raise TrystError(ErrorCode.MALFORMED, "the call has no message", where=method)
+        raise GemelError(ErrorCode.MALFORMED, "the call has no message", where=method)
     return bytes(message)
 
 

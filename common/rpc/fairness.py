@@ -29,8 +29,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.members import Member
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.members import Member
 
 LONGEST_TURN_SECONDS = 2.0
 """A call waits no longer for its turn."""
@@ -163,7 +163,7 @@ class MemberShare:
 
         Raises
         ------
-        TrystError
+        GemelError
             TOO_MANY_CALLS.
         """
         if self._pending >= self._limits.pending:
@@ -191,7 +191,7 @@ class MemberShare:
                 await asyncio.sleep(min(seconds, HOLD_SECONDS) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             finally:
                 self._held -= 1
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TOO_MANY_CALLS,
             "this member makes more calls than its share",
             got=got,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from tryst.common.encoding.layout import MAX_ROWS
-from tryst.common.encoding.party_sets import PartyContribution
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.pki.members import Members
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.transfer import MAX_BYTES
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.specification import Specification, encoding_digest
-from tryst.common.wire.manifest import manifest_from_wire
-from tryst.common.wire.share_headers import HeaderAbout, open_header
-from tryst.protos.linkage.v1 import computation_pb2
+from gemel.common.encoding.layout import MAX_ROWS
+from gemel.common.encoding.party_sets import PartyContribution
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.pki.members import Members
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.transfer import MAX_BYTES
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.specification import Specification, encoding_digest
+from gemel.common.wire.manifest import manifest_from_wire
+from gemel.common.wire.share_headers import HeaderAbout, open_header
+from gemel.protos.linkage.v1 import computation_pb2
 
 
 def fetched_contribution(
@@ -39,7 +39,7 @@ def fetched_contribution(
 
     Raises
     ------
-    TrystError
+    GemelError
         ENCODING_MISMATCH for one of another project, encoding or epoch; as `manifest_from_wire`, `open_header` and
         `PartyContribution`. By its reading: as the calls.
     """
@@ -47,7 +47,7 @@ def fetched_contribution(
     encoding = encoding_digest(spec)
     # A contribution of an epoch that is over is Carole's to erase, and the custodian's signature is still on it.
     if (manifest.project, manifest.encoding_digest, manifest.epoch) != (spec.project, encoding, epoch):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.ENCODING_MISMATCH,
             "a contribution must be of the project, the encoding and the epoch that all have approved",
             where=f"contribution of {manifest.side}",

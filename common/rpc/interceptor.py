@@ -20,15 +20,15 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.logging_setup import place_of
-from tryst.common.parties import Role
-from tryst.common.pki.members import Member
-from tryst.common.rpc.call_context import shown_chain
-from tryst.common.rpc.call_recorder import note_caller, note_error
-from tryst.common.rpc.fairness import IN_LOOP
-from tryst.common.rpc.protocol import require_caller
-from tryst.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.logging_setup import place_of
+from gemel.common.parties import Role
+from gemel.common.pki.members import Member
+from gemel.common.rpc.call_context import shown_chain
+from gemel.common.rpc.call_recorder import note_caller, note_error
+from gemel.common.rpc.fairness import IN_LOOP
+from gemel.common.rpc.protocol import require_caller
+from gemel.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
 
 log = structlog.get_logger()
 
@@ -36,7 +36,7 @@ MAX_DEADLINE_SECONDS = 3600.0
 """No call may be open for longer: long computations are runs of the worker."""
 
 Admit = Callable[[bytes], Member]
-"""Finds the member that a peer's certificate belongs to, as `shown_chain` gives it, or raises `TrystError`."""
+"""Finds the member that a peer's certificate belongs to, as `shown_chain` gives it, or raises `GemelError`."""
 
 Denied = Callable[[str, str], None]
 """Called for every denied call with the caller's name, empty if it is no member, and the method."""
@@ -147,7 +147,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         require_caller(self._identified(method, context).role, metadata)
         remaining = context.time_remaining()
         if remaining is None or remaining > MAX_DEADLINE_SECONDS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.DEADLINE_MISSING,
                 "every call needs a deadline of at most an hour",
                 where=method,
@@ -162,7 +162,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             _callers[id(context)] = member
             note_caller(context, member)
         if member is None or member.role not in self._access.get(method, frozenset()):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED,
                 "this certificate may not call this method",
                 where=method,
@@ -172,12 +172,12 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
 
     def _record(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
         denials = (ErrorCode.NOT_ADMITTED, ErrorCode.SIGNATURE, ErrorCode.MALFORMED)
-        if self._denied is None or not isinstance(error, TrystError) or error.code not in denials:
+        if self._denied is None or not isinstance(error, GemelError) or error.code not in denials:
             return
         member = _callers.get(id(context))
         try:
             self._denied("" if member is None else member.name, method)
-        except TrystError as blocking_error:
+        except GemelError as blocking_error:
             log.error("a denied call could not be recorded", method=method, code=blocking_error.code.name)
 
     def _identify(self, method: str, context: grpc.ServicerContext) -> Member | None:
@@ -187,7 +187,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             return None
         try:
             return self._admit(shown)
-        except TrystError as error:
+        except GemelError as error:
             # The operator learns the reason; the caller, who may be anyone, only that it is not admitted.
             log.warning("denied", method=method, reason=str(error))
             return None
@@ -201,7 +201,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             log.error(
                 "incident", incident=incident, method=method, member=who, type=type(error).__name__, at=place_of(error)
             )
-            found = TrystError(
+            found = GemelError(
                 ErrorCode.INTERNAL,
                 "something unforeseen happened",
                 where=method,
@@ -223,10 +223,10 @@ def _parsed(method: str, request: bytes, parse: Callable[[bytes], Any]) -> Any:
     try:
         return parse(request)
     except DecodeError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MALFORMED,
             "the request is no message of this method",
             where=method,
             got=f"{len(request)} bytes that cannot be parsed",
-            remedy="run the same version of Tryst on both sides",
+            remedy="run the same version of Gemel on both sides",
         ) from None

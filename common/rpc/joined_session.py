@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.pki.members import Member
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.relayed_channel import RelayedChannel
-from tryst.common.rpc.status import typed
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import Handshake, SessionMember, SessionTerms
-from tryst.common.sharing.party import Party
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.pki.members import Member
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.relayed_channel import RelayedChannel
+from gemel.common.rpc.status import typed
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import Handshake, SessionMember, SessionTerms
+from gemel.common.sharing.party import Party
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def joined_session(
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION if another party's messages are not of this session; UNAVAILABLE if it has ended, or Carole is away.
     """
     known = [SessionMember(member.name, member.identity, member.sealing) for member in members]
@@ -79,7 +79,7 @@ def joined_session(
         raise
 
 
-def _ending(error: BaseException) -> TrystError:
+def _ending(error: BaseException) -> GemelError:
     if isinstance(error, Exception):
-        return typed(error) or TrystError(ErrorCode.INTERNAL, "something unforeseen happened")
-    return TrystError(ErrorCode.UNAVAILABLE, "it was interrupted")
+        return typed(error) or GemelError(ErrorCode.INTERNAL, "something unforeseen happened")
+    return GemelError(ErrorCode.UNAVAILABLE, "it was interrupted")

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Info, ProcessCollector
 
-from tryst.common.observability.endpoint import Endpoint
-from tryst.common.observability.readiness import Readiness
-from tryst.common.observability.settings import Observability
-from tryst.common.rpc.call_metrics import CallMetrics
-from tryst.common.rpc.call_recorder import CallRecorder, Observer, log_call
+from gemel.common.observability.endpoint import Endpoint
+from gemel.common.observability.readiness import Readiness
+from gemel.common.observability.settings import Observability
+from gemel.common.rpc.call_metrics import CallMetrics
+from gemel.common.rpc.call_recorder import CallRecorder, Observer, log_call
 
 
 class Observation:
@@ -19,7 +19,7 @@ class Observation:
     Parameters
     ----------
     versions
-        Shown as labels of `tryst_info`.
+        Shown as labels of `gemel_info`.
     callers_requests
         As `CallRecorder` takes it.
 
@@ -40,7 +40,7 @@ class Observation:
         self.readiness = readiness
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        Info("tryst", "Versions of what two installations must have alike.", registry=self.registry).info(
+        Info("gemel", "Versions of what two installations must have alike.", registry=self.registry).info(
             dict(versions)
         )
         logs: list[Observer] = [log_call] if settings.access_log else []
@@ -59,7 +59,7 @@ class Observation:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the address cannot be listened on.
         """
         if self._settings.listen:

@@ -15,10 +15,10 @@ import grpc
 import structlog
 from opentelemetry.trace import Span
 
-from tryst.common.observability.tracing import begin_span
-from tryst.common.rpc.call_recorder import REQUEST_KEY
-from tryst.common.rpc.protocol import OWN_PROTOCOL, require_service
-from tryst.common.rpc.service_clock import seconds_ahead
+from gemel.common.observability.tracing import begin_span
+from gemel.common.rpc.call_recorder import REQUEST_KEY
+from gemel.common.rpc.protocol import OWN_PROTOCOL, require_service
+from gemel.common.rpc.service_clock import seconds_ahead
 
 _ANSWERS = (grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED)
 """What a service itself has answered. An older one may not admit a role to a method that it has since been given."""

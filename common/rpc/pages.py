@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
 
 PAGE_BYTES = MAX_MESSAGE_BYTES // 2
 """Of the entries on a page; what else is in an answer has the other half."""
@@ -66,7 +66,7 @@ def every_page(call: Callable[[str], Any], where: str) -> Iterator[Any]:
 
     Raises
     ------
-    TrystError
+    GemelError
         MALFORMED if the pages do not end; errors of the call.
     """
     after, named = "", set[str]()
@@ -77,7 +77,7 @@ def every_page(call: Callable[[str], Any], where: str) -> Iterator[Any]:
         if not after:
             return
         if after in named:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MALFORMED,
                 "the pages of a list do not end",
                 where=where,

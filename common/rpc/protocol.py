@@ -15,11 +15,11 @@ from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.versions import PROTOCOL
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.versions import PROTOCOL
 
-PROTOCOL_KEY = "tryst-protocol"
+PROTOCOL_KEY = "gemel-protocol"
 """Metadata of calls and of answers."""
 
 OWN_PROTOCOL = ((PROTOCOL_KEY, str(PROTOCOL)),)
@@ -45,17 +45,17 @@ def require_caller(role: Role, metadata: Iterable[Any]) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE.
     """
     found, oldest = _protocol(metadata), OLDEST_CALLERS.get(role, PROTOCOL)
     if found < oldest:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             f"this service is of a newer release, and takes no {role} that speaks a protocol before {oldest}",
-            where="your release of Tryst",
+            where="your release of Gemel",
             got=f"protocol {found}",
-            remedy=f"install the service's release, tryst {version('tryst')} with protocol {PROTOCOL}",
+            remedy=f"install the service's release, gemel {version('gemel')} with protocol {PROTOCOL}",
         )
 
 
@@ -64,12 +64,12 @@ def require_service(metadata: Iterable[Any], where: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE.
     """
     found = _protocol(metadata)
     if found < OLDEST_SERVICE:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             f"the service is of an older release than this program, which needs protocol {OLDEST_SERVICE}",
             where=where,

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
-from tryst.common.rpc.status import typed
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import MAX_OFFER_BYTES, Handshake, link_name
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.rpc.status import typed
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import MAX_OFFER_BYTES, Handshake, link_name
 
 PART_BYTES = MAX_MESSAGE_BYTES - 1024
 """Of a message in one call: what a call may have, but for the fields beside it."""
@@ -29,7 +29,7 @@ MAX_CONTENT_BYTES = 1 << 29
 """Of a message: the places of 67 million pairs, the longest list that is not sent in parts."""
 HELD_BYTES = 16 << 20
 
-_ASSOCIATED = b"tryst shared message 1"
+_ASSOCIATED = b"gemel shared message 1"
 
 
 class RelayedChannel:
@@ -67,7 +67,7 @@ class RelayedChannel:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `Handshake.agreed`, and as `receive`.
         """
         for to, outgoing in self._outgoing.items():
@@ -94,7 +94,7 @@ class RelayedChannel:
         try:
             return cipher.open(sealed)
         except InvalidTag:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.DEVIATION,
                 f"message {cipher.number} is not what {sender.title} has sent as the next one in this session",
                 where=link_name(sender, self._own),
@@ -107,7 +107,7 @@ class RelayedChannel:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `send`.
         """
         for outgoing in self._outgoing.values():
@@ -115,7 +115,7 @@ class RelayedChannel:
         self._ended.close()
         self._calls.finish()
 
-    def give_up(self, error: TrystError) -> None:
+    def give_up(self, error: GemelError) -> None:
         """End the session for all."""
         self._ended.close()
         self._calls.give_up(error)
@@ -136,7 +136,7 @@ class _Ended:
     """Whether the channel has ended, and by which error; wakes whoever waits for something on it."""
 
     def __init__(self) -> None:
-        self._error: TrystError | None = None
+        self._error: GemelError | None = None
         self._closed = False
         self._waiting: list[threading.Condition] = []
 
@@ -160,9 +160,9 @@ class _Ended:
         """Raise the error, or UNAVAILABLE if the channel was closed."""
         error = self._error
         if error is not None and not self._closed:
-            raise TrystError(error.code, error.what, where=error.where, got=error.got, remedy=error.remedy)
+            raise GemelError(error.code, error.what, where=error.where, got=error.got, remedy=error.remedy)
         if self._closed:
-            raise TrystError(ErrorCode.UNAVAILABLE, "the session has ended", where="session")
+            raise GemelError(ErrorCode.UNAVAILABLE, "the session has ended", where="session")
 
     def close(self) -> None:
         """End it."""
@@ -279,8 +279,8 @@ class _Incoming:
                 return data if parts == 1 else b"".join(found)
         return None
 
-    def _refusal(self, got: str) -> TrystError:
-        return TrystError(
+    def _refusal(self, got: str) -> GemelError:
+        return GemelError(
             ErrorCode.DEVIATION,
             f"a message is none of {self._sender.title} in this session",
             where=self._link,
@@ -289,8 +289,8 @@ class _Incoming:
         )
 
 
-def _unforeseen(error: Exception) -> TrystError:
-    return TrystError(
+def _unforeseen(error: Exception) -> GemelError:
+    return GemelError(
         ErrorCode.INTERNAL, "something unforeseen happened to the session's messages", got=type(error).__name__
     )
 

@@ -1,4 +1,4 @@
-"""A gRPC server as every Tryst service runs it: mutual TLS, fair shares, bounded messages, health, no reflection."""
+"""A gRPC server as every Gemel service runs it: mutual TLS, fair shares, bounded messages, health, no reflection."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.rpc.access import ACCESS
-from tryst.common.rpc.call_recorder import CallRecorder
-from tryst.common.rpc.dispatch import Dispatcher
-from tryst.common.rpc.event_loop import run_in_loop
-from tryst.common.rpc.fairness import MemberLimits
-from tryst.common.rpc.interceptor import Denied, Gate, caller
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
-from tryst.common.rpc.trust import Trust
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.rpc.access import ACCESS
+from gemel.common.rpc.call_recorder import CallRecorder
+from gemel.common.rpc.dispatch import Dispatcher
+from gemel.common.rpc.event_loop import run_in_loop
+from gemel.common.rpc.fairness import MemberLimits
+from gemel.common.rpc.interceptor import Denied, Gate, caller
+from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.rpc.trust import Trust
 
 __all__ = ["RunningServer", "ServerSettings", "caller", "start_server"]
 
@@ -102,7 +102,7 @@ def start_server(
 
     Raises
     ------
-    TrystError
+    GemelError
         If the address cannot be bound.
     """
     settings = settings or ServerSettings()
@@ -114,7 +114,7 @@ def start_server(
         server, port = run_in_loop(_listen(address, registered, trust.credentials(), dispatcher, settings))
     except RuntimeError:
         dispatcher.close()
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "cannot listen on this address",
             where=address,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-CLOCK_KEY = "tryst-clock"
+CLOCK_KEY = "gemel-clock"
 """Metadata of answers: milliseconds since 1970."""
 
 TOLERANCE_SECONDS = 300.0

@@ -10,11 +10,11 @@ import ssl
 
 from cryptography import x509
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.certificates import spki_fingerprint
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.checks import check_dates, utc_now
-from tryst.common.pki.members import Member
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.certificates import spki_fingerprint
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.checks import check_dates, utc_now
+from gemel.common.pki.members import Member
 
 SECONDS = 10.0
 
@@ -29,7 +29,7 @@ def shown_certificate(address: str) -> x509.Certificate:
 
     Raises
     ------
-    TrystError
+    GemelError
         UNAVAILABLE, with what fails: the name, the connection, or TLS.
     """
     host, _, port = address.rpartition(":")
@@ -44,7 +44,7 @@ def shown_certificate(address: str) -> x509.Certificate:
     except socket.gaierror:
         raise _unreachable("this name cannot be resolved", address, "compare the address with its operator") from None
     except (ssl.SSLError, ConnectionResetError, EOFError) as error:
-        what = "what answers here is no service of Tryst: it speaks no TLS"
+        what = "what answers here is no service of Gemel: it speaks no TLS"
         raise _unreachable(what, address, "compare the port with its operator", type(error).__name__) from None
     except OSError as error:
         remedy = "have its operator start it and let the port in; compare the address"
@@ -60,14 +60,14 @@ def check_shown(shown: x509.Certificate, member: Member, address: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         CERTIFICATE.
     """
     known = member.certificate
     found = spki_fingerprint(shown)
     is_hers = known.are_in(shown) if isinstance(known, CertifiedNames) else known.key == found
     if not is_hers:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CERTIFICATE,
             f"what answers here is not the {member.role} of the membership list: its certificate is another",
             where=address,
@@ -77,5 +77,5 @@ def check_shown(shown: x509.Certificate, member: Member, address: str) -> None:
     check_dates(shown, utc_now(), f"{address}, {member.name}")
 
 
-def _unreachable(what: str, address: str, remedy: str, got: str = "") -> TrystError:
-    return TrystError(ErrorCode.UNAVAILABLE, what, where=address, got=got, remedy=remedy)
+def _unreachable(what: str, address: str, remedy: str, got: str = "") -> GemelError:
+    return GemelError(ErrorCode.UNAVAILABLE, what, where=address, got=got, remedy=remedy)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.keys.identity import Identity
-from tryst.common.parties import Side
-from tryst.common.pki.members import Members
-from tryst.common.rpc.joined_session import JoinedSession
-from tryst.common.wire.named_rows import NamedRowsContext, seal_row_share
+from gemel.common.keys.identity import Identity
+from gemel.common.parties import Side
+from gemel.common.pki.members import Members
+from gemel.common.rpc.joined_session import JoinedSession
+from gemel.common.wire.named_rows import NamedRowsContext, seal_row_share
 
 
 def row_part(
@@ -32,7 +32,7 @@ def row_part(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if a role has no member.
     """
     terms = session.terms

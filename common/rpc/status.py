@@ -17,11 +17,11 @@ from typing import Any
 import grpc
 from grpc import StatusCode
 
-from tryst.common.errors import FULL, ErrorCode, TrystError
-from tryst.common.missing_module import missing_module
-from tryst.common.rpc.protocol import OWN_PROTOCOL
+from gemel.common.errors import FULL, ErrorCode, GemelError
+from gemel.common.missing_module import missing_module
+from gemel.common.rpc.protocol import OWN_PROTOCOL
 
-METADATA_KEY = "tryst-error-bin"
+METADATA_KEY = "gemel-error-bin"
 _MAX_TEXT = 1500
 """Longest text of an error on the wire, in characters: gRPC bounds all metadata of a call to 8 KiB."""
 
@@ -117,31 +117,31 @@ def is_own_failure(code: ErrorCode) -> bool:
     return bool(CROSSINGS[code].own)
 
 
-def for_others(error: TrystError) -> TrystError:
+def for_others(error: GemelError) -> GemelError:
     """The error as a caller of another organisation may read it."""
     crossing = CROSSINGS[error.code]
     if not crossing.own:
         return error
-    return TrystError(
+    return GemelError(
         error.code, crossing.own, remedy=_WAIT if crossing.retry else _REPORT, retry_seconds=error.retry_seconds
     )
 
 
-def typed(error: Exception) -> TrystError | None:
+def typed(error: Exception) -> GemelError | None:
     """An exception of Python's own that has a meaning to an operator, as a typed error; None for any other."""
-    if isinstance(error, TrystError):
+    if isinstance(error, GemelError):
         return error
     if isinstance(error, MemoryError):
-        return TrystError(ErrorCode.MEMORY, "there was not enough memory", remedy="give the service more of it")
+        return GemelError(ErrorCode.MEMORY, "there was not enough memory", remedy="give the service more of it")
     if isinstance(error, ModuleNotFoundError):
         return missing_module(error)
     if isinstance(error, OSError) and error.errno in FULL:
         where = str(error.filename or "")
-        return TrystError(ErrorCode.STORAGE_FULL, "the disk is full", where=where, remedy="make room on it")
+        return GemelError(ErrorCode.STORAGE_FULL, "the disk is full", where=where, remedy="make room on it")
     return None
 
 
-def to_metadata(error: TrystError) -> tuple[tuple[str, str | bytes], ...]:
+def to_metadata(error: GemelError) -> tuple[tuple[str, str | bytes], ...]:
     """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known.
 
     The protocol comes with it, by which its reader knows whether the service is of a release that it can call at all.
@@ -158,7 +158,7 @@ def to_metadata(error: TrystError) -> tuple[tuple[str, str | bytes], ...]:
     return ((METADATA_KEY, json.dumps(payload).encode()), *OWN_PROTOCOL)
 
 
-def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
+def from_rpc_error(error: grpc.RpcError, where: str) -> GemelError:
     """The typed error of a failed call, or UNAVAILABLE for a failure of the connection itself.
 
     The other side's bytes are not trusted: metadata that does not parse is reported as an unexpected status.
@@ -168,7 +168,7 @@ def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
     return found
 
 
-def _typed(error: grpc.RpcError, where: str) -> TrystError:
+def _typed(error: grpc.RpcError, where: str) -> GemelError:
     trailing: Iterable[Any] = (error.trailing_metadata() if hasattr(error, "trailing_metadata") else None) or ()
     for key, value in trailing:
         if key == METADATA_KEY:
@@ -178,14 +178,14 @@ def _typed(error: grpc.RpcError, where: str) -> TrystError:
                 break
     status = error.code() if hasattr(error, "code") else StatusCode.UNKNOWN
     if status in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):  # a service that stops cancels what is under way
-        return TrystError(
+        return GemelError(
             ErrorCode.UNAVAILABLE,
             "the service does not answer, or refuses this certificate",
             where=where,
             remedy="check that it runs, its address, and that both sides trust each other's certificate authority",
         )
     if status is StatusCode.DEADLINE_EXCEEDED:
-        return TrystError(
+        return GemelError(
             ErrorCode.UNAVAILABLE,
             "no answer within the deadline",
             where=where,
@@ -193,10 +193,10 @@ def _typed(error: grpc.RpcError, where: str) -> TrystError:
         )
     if status is StatusCode.RESOURCE_EXHAUSTED and "larger than max" not in (error.details() or ""):
         # gRPC's own refusal, for instance of a service of an older version.
-        return TrystError(
+        return GemelError(
             ErrorCode.TOO_MANY_CALLS, "the service has too many calls", where=where, remedy="try again a little later"
         )
-    return TrystError(
+    return GemelError(
         ErrorCode.INTERNAL,
         "the call failed",
         where=where,
@@ -205,7 +205,7 @@ def _typed(error: grpc.RpcError, where: str) -> TrystError:
     )
 
 
-def _read(payload: Mapping[str, Any], error: grpc.RpcError) -> TrystError:
+def _read(payload: Mapping[str, Any], error: grpc.RpcError) -> GemelError:
     texts = [payload[name] for name in ("what", "where", "got", "remedy")]
     seconds = payload.get("retry_seconds", 0.0)
     if not all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
@@ -213,7 +213,7 @@ def _read(payload: Mapping[str, Any], error: grpc.RpcError) -> TrystError:
     if not isinstance(seconds, int | float) or not (math.isfinite(seconds) and seconds >= 0):
         raise ValueError("no duration")
     what, where, got, remedy = texts
-    return TrystError(
+    return GemelError(
         _known(payload["code"], error),
         what,
         where=where,

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import grpc
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import (
     certificate_pem,
     key_pem,
     load_key,
@@ -25,9 +25,9 @@ from tryst.common.pki.certificates import (
     read_certificates,
     read_public,
 )
-from tryst.common.pki.checks import check_dates, is_authority, utc_now
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.own_certificate import check_own_certificate
+from gemel.common.pki.checks import check_dates, is_authority, utc_now
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.own_certificate import check_own_certificate
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TlsFiles:
         Parameters
         ----------
         folder
-            The party's folder, as `tryst init` makes it.
+            The party's folder, as `gemel init` makes it.
         role
             The role this program plays. Its certificate must name it, or, if it is of the organisation's own PKI, be
             that of the role's member in the list.
@@ -56,7 +56,7 @@ class TlsFiles:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if a file is missing, or a key is open to others; CERTIFICATE if the certificate is out of
             its dates (which the message gives), for another role or key, not as the list has it, or if no authority in
             a bundle is valid.
@@ -69,7 +69,7 @@ class TlsFiles:
         check_own_certificate(chain, role, party, members or party.members, moment)
         key = load_key(party.tls_key)
         if public_key_bytes(key) != public_key_bytes(certificate):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 f"the certificate is not for the key in {party.tls_key.name}",
                 where=where,
@@ -97,11 +97,11 @@ class TlsFiles:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for any other role: no other service is ever called.
         """
         if to is not Role.LINKER and to is not self.role:
-            raise TrystError(ErrorCode.PARAMETER, f"a {self.role} does not call a {to}")
+            raise GemelError(ErrorCode.PARAMETER, f"a {self.role} does not call a {to}")
         roots = self.linker if to is Role.LINKER else self.callers
         return grpc.ssl_channel_credentials(
             root_certificates=roots, private_key=self._key, certificate_chain=self.certificate
@@ -118,11 +118,11 @@ def channel_credentials(
 def _authorities(path: Path, now: datetime) -> bytes:
     """The authorities in a bundle that are valid now, at least one."""
     found = read_certificates(read_public(path, "the authorities"), str(path))
-    refusal: TrystError | None = None
+    refusal: GemelError | None = None
     valid = []
     for certificate in found:
         if not is_authority(certificate):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 "expected certificates of authorities",
                 where=str(path),
@@ -131,7 +131,7 @@ def _authorities(path: Path, now: datetime) -> bytes:
             )
         try:
             check_dates(certificate, now, str(path), "the authority's certificate")
-        except TrystError as error:
+        except GemelError as error:
             refusal = error
         else:
             valid.append(certificate_pem(certificate))

@@ -12,10 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.client import CHUNK_SECONDS, Connection
-from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
-from tryst.protos.linkage.v1 import transfer_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.client import CHUNK_SECONDS, Connection
+from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
+from gemel.protos.linkage.v1 import transfer_pb2
 
 IN_FLIGHT = 4
 """Chunks in flight at a time."""
@@ -66,12 +66,12 @@ class Content:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if the data read do not have the chunk's digest.
         """
         data = self.read(index)
         if hashlib.sha256(data).digest() != self.digests[index]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_CORRUPT,
                 f"chunk {index} to be sent has changed on disk",
                 remedy="check the state folder's disk",
@@ -102,7 +102,7 @@ def send(
 
     Raises
     ------
-    TrystError
+    GemelError
         Errors of the service; UNAVAILABLE; UPLOAD_CORRUPT as `Content.chunk`; errors of `step`.
     """
     count = len(content.digests)
@@ -146,7 +146,7 @@ class Fetch:
 
     Raises
     ------
-    TrystError
+    GemelError
         Errors of the service; UPLOAD_LIMIT if the content is too long; UPLOAD_CORRUPT if it changed on its way; errors
         of `step`.
     """
@@ -191,8 +191,8 @@ class Fetch:
         chunk.check(self._max_bytes, self._where)
         return chunk
 
-    def _changed(self, got: str) -> TrystError:
-        return TrystError(
+    def _changed(self, got: str) -> GemelError:
+        return GemelError(
             ErrorCode.UPLOAD_CORRUPT,
             "the content changed while it was fetched",
             where=self._where,

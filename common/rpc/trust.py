@@ -18,20 +18,20 @@ import grpc
 import structlog
 from cryptography import x509
 
-from tryst.common.errors import TrystError
-from tryst.common.observability.certificates import certificates_in_use
-from tryst.common.parties import Role
-from tryst.common.periodic import Periodic
-from tryst.common.pki.admission import Admission
-from tryst.common.pki.certificates import read_public
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.ending import EndingCertificate, ending
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import UNPINNED, ListPin
-from tryst.common.pki.members import Member, Members
-from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
-from tryst.common.pki.shown_certificates import ShownCertificates, endings
-from tryst.common.rpc.tls import TlsFiles
+from gemel.common.errors import GemelError
+from gemel.common.observability.certificates import certificates_in_use
+from gemel.common.parties import Role
+from gemel.common.periodic import Periodic
+from gemel.common.pki.admission import Admission
+from gemel.common.pki.certificates import read_public
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import EndingCertificate, ending
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import UNPINNED, ListPin
+from gemel.common.pki.members import Member, Members
+from gemel.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
+from gemel.common.pki.shown_certificates import ShownCertificates, endings
+from gemel.common.rpc.tls import TlsFiles
 
 log = structlog.get_logger()
 
@@ -85,7 +85,7 @@ class Trust:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION or CERTIFICATE, as `TlsFiles.load`, `ListPin.load` and `Admission`.
     """
 
@@ -160,7 +160,7 @@ class Trust:
 
         Raises
         ------
-        TrystError
+        GemelError
             As the constructor; what was read before stays in force. Not again for the same files.
         """
         stamp = self._files()
@@ -178,7 +178,7 @@ class Trust:
         Parameters
         ----------
         accept
-            Raises `TrystError` for a list that must not come into force.
+            Raises `GemelError` for a list that must not come into force.
         """
         accept(self._read.members)
         self._accept = accept
@@ -254,7 +254,7 @@ class TrustWatch:
                 log.info("membership list and certificates read again", members=len(self._trust.members))
                 self._note_former_keys()
                 self._changed()
-        except TrystError as error:
+        except GemelError as error:
             log.error(
                 "changed membership list or certificates cannot be used; the former ones stay in force",
                 reason=str(error),

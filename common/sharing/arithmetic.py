@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tryst.common.sharing.channel import Channel
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.deviation import deviation
-from tryst.common.sharing.gates import Shared, Words, add_products
-from tryst.common.sharing.streams import Stream, bytes_of
+from gemel.common.sharing.channel import Channel
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.deviation import deviation
+from gemel.common.sharing.gates import Shared, Words, add_products
+from gemel.common.sharing.streams import Stream, bytes_of
 
 BLOCK_WORDS = 1 << 14
 

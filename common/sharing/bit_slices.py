@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.common.sharing.gates import Shared, Words
-from tryst.common.sharing.row_words import WORD_BITS
+from gemel.common.sharing.gates import Shared, Words
+from gemel.common.sharing.row_words import WORD_BITS
 
 
 def slices_of(words: Shared) -> Shared:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tryst.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.compute_parties import ComputeParty
 
 
 class Channel(Protocol):
     """Ordered, authenticated messages between the three parties of one session.
 
     A carrier numbers and authenticates what it passes on: a message that was changed, left out, repeated or sent by
-    another party raises `TrystError` (DEVIATION) at its receiver, naming the link.
+    another party raises `GemelError` (DEVIATION) at its receiver, naming the link.
     """
 
     @property
@@ -23,7 +23,7 @@ class Channel(Protocol):
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE if the session has ended.
         """
 
@@ -32,6 +32,6 @@ class Channel(Protocol):
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE if the session has ended; DEVIATION if the message is not the next one of this party.
         """

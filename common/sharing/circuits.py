@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tryst.common.sharing.gates import Shared
+from gemel.common.sharing.gates import Shared
 
 Result = TypeVar("Result")
 Circuit = Generator[tuple[Shared, Shared], Shared, Result]

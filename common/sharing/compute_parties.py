@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tryst.common.parties import Role
+from gemel.common.parties import Role
 
 
 class ComputeParty(IntEnum):

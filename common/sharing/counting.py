@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.common.sharing.circuits import Circuit
-from tryst.common.sharing.gates import Shared, Words
+from gemel.common.sharing.circuits import Circuit
+from gemel.common.sharing.gates import Shared, Words
 
 NO_SLOT = -1
 

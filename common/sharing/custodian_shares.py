@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
-from tryst.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.compute_parties import ComputeParty
 
 SECRET_BYTES = 32
 COMMITMENTS_BYTES = 3 * 32

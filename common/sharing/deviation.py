@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.compute_parties import ComputeParty
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.compute_parties import ComputeParty
 
 _REMEDY = "find out with the others whose program or machine was changed, then begin the run again"
 
 
 def deviation(
     stage: str, what: str, link: tuple[ComputeParty, ComputeParty], suspects: tuple[ComputeParty, ...]
-) -> TrystError:
+) -> GemelError:
     """A deviation that one party has found.
 
     Parameters
@@ -25,7 +25,7 @@ def deviation(
         Who can have deviated, as the party that reports it sees it: never itself.
     """
     first, second = sorted(link)
-    return TrystError(
+    return GemelError(
         ErrorCode.DEVIATION,
         f"{what} between {first.title} and {second.title}",
         where=stage,

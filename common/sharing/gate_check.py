@@ -36,10 +36,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tryst.common.sharing.arithmetic import Arithmetic
-from tryst.common.sharing.gates import Shared, Words, draw_order, gate_differences, pick_gates, scatter_gates
-from tryst.common.sharing.streams import Stream
-from tryst.common.sharing.vouched_openings import AgreedWords, VouchedOpenings
+from gemel.common.sharing.arithmetic import Arithmetic
+from gemel.common.sharing.gates import Shared, Words, draw_order, gate_differences, pick_gates, scatter_gates
+from gemel.common.sharing.streams import Stream
+from gemel.common.sharing.vouched_openings import AgreedWords, VouchedOpenings
 
 GATE_WORDS = 1 << 20
 """Words of gates that are checked together at the most, 2^26 gates, unless one message has more: 150 MB at a party."""

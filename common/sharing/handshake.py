@@ -20,20 +20,20 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.framing import FramingError, Part, frame, unframe
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.framing import FramingError, Part, frame, unframe
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.suite import Suite
 
 SESSION_BYTES = 16
 KEY_BYTES = 32
 MAX_OFFER_BYTES = 1 << 14
 
-_DOMAIN = b"tryst shared session 1"
+_DOMAIN = b"gemel shared session 1"
 _PARTS = (
     Part.fixed("domain", len(_DOMAIN)),
     Part("sealed", 1, MAX_OFFER_BYTES),
@@ -117,7 +117,7 @@ class Handshake:
 
         Raises
         ------
-        TrystError
+        GemelError
             SEALED if its key is not of the specification's suite; VAULT, UNAVAILABLE as `Identity.sign`.
         """
         secret = secrets.token_bytes(KEY_BYTES)
@@ -132,7 +132,7 @@ class Handshake:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION if it is no message of this party for this session and this recipient.
         """
         try:
@@ -144,7 +144,7 @@ class Handshake:
             raise self._refusal(sender, "one that its identity has not signed for this session and recipient")
         try:
             secret = b"".join(open_sealed(self._key, self._context(sender, self._own), [sealed]))
-        except TrystError as error:
+        except GemelError as error:
             raise self._refusal(sender, error.what) from None
         if len(secret) != KEY_BYTES:
             raise self._refusal(sender, f"a secret of {len(secret)} bytes")
@@ -166,8 +166,8 @@ class Handshake:
         run = f"{terms.run}/{terms.session.hex()}/{sender.role}"
         return SealContext(terms.project, run, self._members[to].name, terms.suite)
 
-    def _refusal(self, sender: ComputeParty, got: str) -> TrystError:
-        return TrystError(
+    def _refusal(self, sender: ComputeParty, got: str) -> GemelError:
+        return GemelError(
             ErrorCode.DEVIATION,
             f"the first message from {sender.title} does not begin this session",
             where=link_name(sender, self._own),

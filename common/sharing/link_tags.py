@@ -14,7 +14,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from tryst.common.sharing.streams import bytes_of
+from gemel.common.sharing.streams import bytes_of
 
 TAG_BYTES = 16
 

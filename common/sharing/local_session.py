@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.channel import Channel
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.streams import KEY_BYTES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.channel import Channel
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.streams import KEY_BYTES
 
 Result = TypeVar("Result")
 
@@ -46,7 +46,7 @@ class LocalChannel:
         if content is None:
             # For whoever asks next.
             self._queues[sender, self._own].put(None)
-            raise TrystError(ErrorCode.UNAVAILABLE, "the session of the three parties has ended")
+            raise GemelError(ErrorCode.UNAVAILABLE, "the session of the three parties has ended")
         return content
 
     def end(self) -> None:
@@ -138,4 +138,4 @@ def together(parties: Parties, *functions: Callable[[Party], Result]) -> tuple[R
 
 
 def _only_the_end(error: BaseException) -> bool:
-    return isinstance(error, TrystError) and error.code is ErrorCode.UNAVAILABLE
+    return isinstance(error, GemelError) and error.code is ErrorCode.UNAVAILABLE

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.sharing.gates import Words
-from tryst.common.sharing.row_words import WORD_BITS, RowWords
+from gemel.common.sharing.gates import Words
+from gemel.common.sharing.row_words import WORD_BITS, RowWords
 
 Content = Literal["shared", "fixed", "withheld"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tryst.common.sharing.circuits import AllOf, Circuit, all_ones, lockstep
-from tryst.common.sharing.counting import at_most, counted, less_than
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.output_bits import COUNTED, Exchange, PairComparison
-from tryst.common.sharing.row_words import WORD_BITS
-from tryst.common.sharing.sliced_pairs import SlicedPairs
+from gemel.common.sharing.circuits import AllOf, Circuit, all_ones, lockstep
+from gemel.common.sharing.counting import at_most, counted, less_than
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.output_bits import COUNTED, Exchange, PairComparison
+from gemel.common.sharing.row_words import WORD_BITS
+from gemel.common.sharing.sliced_pairs import SlicedPairs
 
 
 def output_slices(pairs: SlicedPairs, comparison: PairComparison, ones: Shared, all_of: AllOf) -> Shared:

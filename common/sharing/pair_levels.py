@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tryst.common.progress import StageProgress
-from tryst.common.sharing.bit_slices import rows_of
-from tryst.common.sharing.gate_check import GATE_WORDS
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.output_bits import PairComparison
-from tryst.common.sharing.output_slices import output_slices
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.row_words import WORD_BITS, RowWords
-from tryst.common.sharing.sliced_pairs import Pairs, SlicedPairs
+from gemel.common.progress import StageProgress
+from gemel.common.sharing.bit_slices import rows_of
+from gemel.common.sharing.gate_check import GATE_WORDS
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.output_bits import PairComparison
+from gemel.common.sharing.output_slices import output_slices
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.row_words import WORD_BITS, RowWords
+from gemel.common.sharing.sliced_pairs import Pairs, SlicedPairs
 
 BATCH_WORDS = 1024
 """Words of a slice of a batch of pairs at most."""
@@ -51,7 +51,7 @@ def compare_pairs(
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION, naming the stage and the link.
 
     Notes

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.galois import combination, inner
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.streams import Stream
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.galois import combination, inner
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.streams import Stream
 
 BLOCK_ROWS = 1 << 17
 """Rows worked on, and in one message, at a time."""
@@ -53,7 +53,7 @@ def tagged(party: Party, rows: Shared, key: Shared) -> Shared:
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION if a party sends another number of words.
     """
     _, n, width = rows.shape
@@ -77,7 +77,7 @@ def check_tags(party: Party, rows: Shared, key: Shared) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION if a row was changed, added or left out, with a chance of 2^-63 to miss it; or from `Party.check`.
     """
     _, n, words = rows.shape
@@ -93,7 +93,7 @@ def check_tags(party: Party, rows: Shared, key: Shared) -> None:
     opened = party.opened(difference, "check")
     party.check(party.stage)
     if opened.any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DEVIATION,
             "rows that were permuted are not those that were tagged before: a party has changed some of them",
             where=party.stage,
@@ -118,7 +118,7 @@ def inner_products(party: Party, rows: Shared, factors: Shared) -> Shared:
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION if the next party sends another number of words.
 
     Notes

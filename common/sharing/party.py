@@ -8,14 +8,14 @@ import numpy as np
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tryst.common.sharing.arithmetic import Arithmetic
-from tryst.common.sharing.channel import Channel
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.deviation import deviation
-from tryst.common.sharing.gate_check import GATE_WORDS, GateCheck
-from tryst.common.sharing.gates import Shared, Words
-from tryst.common.sharing.streams import KEY_BYTES, Stream
-from tryst.common.sharing.vouched_openings import Opening, VouchedOpenings
+from gemel.common.sharing.arithmetic import Arithmetic
+from gemel.common.sharing.channel import Channel
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.deviation import deviation
+from gemel.common.sharing.gate_check import GATE_WORDS, GateCheck
+from gemel.common.sharing.gates import Shared, Words
+from gemel.common.sharing.streams import KEY_BYTES, Stream
+from gemel.common.sharing.vouched_openings import Opening, VouchedOpenings
 
 COIN_SEED_WORDS = 4
 
@@ -90,7 +90,7 @@ class Party:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION if the sender has sent another number of words.
         """
         self._arithmetic.send(to, words)
@@ -117,7 +117,7 @@ class Party:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION if one of the gates before it is wrong: these are checked first.
         """
         self._check_gates()
@@ -133,7 +133,7 @@ class Party:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION if the two holders of a share send different ones.
         """
         arithmetic, own = self._arithmetic, self.own
@@ -159,7 +159,7 @@ class Party:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION, naming `what` and who has others.
         """
         arithmetic, own = self._arithmetic, self.own
@@ -176,7 +176,7 @@ class Party:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION with the stage and the link.
         """
         self.stage = stage
@@ -196,6 +196,6 @@ _READY = b"ready"
 def _derived(keys: tuple[bytes, bytes], purpose: bytes) -> tuple[bytes, bytes]:
     """A pair of keys for one purpose from the session's pair."""
     one, other = (
-        HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tryst shared computation 1 " + purpose).derive(key) for key in keys
+        HKDF(SHA256(), KEY_BYTES, salt=None, info=b"gemel shared computation 1 " + purpose).derive(key) for key in keys
     )
     return one, other

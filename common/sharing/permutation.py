@@ -23,11 +23,11 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.pair_tags import BLOCK_ROWS, check_tags, tagged
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.random_order import random_order
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.pair_tags import BLOCK_ROWS, check_tags, tagged
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.random_order import random_order
 
 _KEY_WORDS = 4
 
@@ -49,7 +49,7 @@ def permuted(party: Party, rows: Shared, stage: str) -> Shared:
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION if a party changed rows, or did not follow the protocol otherwise; it is verified before this returns.
 
     Notes

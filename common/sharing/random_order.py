@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.sharing.streams import Stream
+from gemel.common.sharing.streams import Stream
 
 _WORDS_AT_ONCE = 1 << 16
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.sharing.bit_slices import difference_slices, slices_of
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.row_words import WORD_BITS, RowWords
+from gemel.common.sharing.bit_slices import difference_slices, slices_of
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.row_words import WORD_BITS, RowWords
 
 Pairs = NDArray[np.int64]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tryst.common.sharing.arithmetic import Arithmetic
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.deviation import deviation
-from tryst.common.sharing.gates import Shared, Words
-from tryst.common.sharing.link_tags import TAG_BYTES, LinkTag, equal
+from gemel.common.sharing.arithmetic import Arithmetic
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.deviation import deviation
+from gemel.common.sharing.gates import Shared, Words
+from gemel.common.sharing.link_tags import TAG_BYTES, LinkTag, equal
 
 MESSAGE_WORDS = 1 << 21
 """Of one message of an opening at most: lists of pairs may have more bytes than a message."""
@@ -63,7 +63,7 @@ class AgreedWords:
 
         Raises
         ------
-        TrystError
+        GemelError
             DEVIATION, at all three parties.
         """
         own, arithmetic = self._arithmetic.own, self._arithmetic

@@ -8,9 +8,9 @@ Four packages, each above the next: `text` (read, write, digests, schema, refere
 across values, and `Specification`, which is content that was found consistent), `model` (the sections).
 """
 
-from tryst.common.specification.model.blocking import BlockingRule
-from tryst.common.specification.model.categorisation import CommonCategory, Span
-from tryst.common.specification.model.content import (
+from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.categorisation import CommonCategory, Span
+from gemel.common.specification.model.content import (
     Custodian,
     Custodians,
     LinkSpec,
@@ -18,19 +18,19 @@ from tryst.common.specification.model.content import (
     ReleaseSpec,
     Retention,
 )
-from tryst.common.specification.model.defaults import KINDS, LEVELS, STEPS
-from tryst.common.specification.model.fields import Columns, DateFormat, FieldSpec
-from tryst.common.specification.model.latent import LatentSpec
-from tryst.common.specification.model.leakage import LeakageSpec
-from tryst.common.specification.model.parts import BlockingKey
-from tryst.common.specification.model.resolution import Requested, ResolutionSpec
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.specification.notes.approval import specification_notes
-from tryst.common.specification.text.digest import canonical_json, encoding_digest, specification_digest
-from tryst.common.specification.text.reading import load_specification, read_specification
-from tryst.common.specification.text.schema import json_schema
-from tryst.common.specification.text.writing import dump_specification
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.specification.model.defaults import KINDS, LEVELS, STEPS
+from gemel.common.specification.model.fields import Columns, DateFormat, FieldSpec
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.leakage import LeakageSpec
+from gemel.common.specification.model.parts import BlockingKey
+from gemel.common.specification.model.resolution import Requested, ResolutionSpec
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.notes.approval import specification_notes
+from gemel.common.specification.text.digest import canonical_json, encoding_digest, specification_digest
+from gemel.common.specification.text.reading import load_specification, read_specification
+from gemel.common.specification.text.schema import json_schema
+from gemel.common.specification.text.writing import dump_specification
+from gemel.common.specification.validation.specification import Specification
 
 __all__ = [
     "KINDS",

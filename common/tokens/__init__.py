@@ -4,7 +4,7 @@
 loops. A property test checks that the two agree.
 """
 
-from tryst.common.tokens.definition import TOKENISATIONS
-from tryst.common.tokens.fast import Tokens, tokenise
+from gemel.common.tokens.definition import TOKENISATIONS
+from gemel.common.tokens.fast import Tokens, tokenise
 
 __all__ = ["TOKENISATIONS", "Tokens", "tokenise"]

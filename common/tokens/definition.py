@@ -42,8 +42,8 @@ every project, until the token is signed.
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.suite import Suite, keyed_hash
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.suite import Suite, keyed_hash
 
 PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21
@@ -71,10 +71,10 @@ def hashed(text: str, tag: int, key: bytes, suite: Suite = Suite.DEFAULT) -> int
     return tag << TAG_SHIFT | int.from_bytes(digest, "little") & ((1 << TAG_SHIFT) - 1)
 
 
-def unknown_tokenisation(name: str) -> TrystError:
+def unknown_tokenisation(name: str) -> GemelError:
     """Error for an unknown tokenisation."""
     known = ", ".join(TOKENISATIONS)
-    return TrystError(
+    return GemelError(
         ErrorCode.PARAMETER,
         "unknown tokenisation",
         where="tokens",
@@ -83,14 +83,14 @@ def unknown_tokenisation(name: str) -> TrystError:
     )
 
 
-def no_key() -> TrystError:
+def no_key() -> GemelError:
     """Error for a hash without a key."""
-    return TrystError(ErrorCode.PARAMETER, "words and whole values need a key of 32 bytes", where="tokens")
+    return GemelError(ErrorCode.PARAMETER, "words and whole values need a key of 32 bytes", where="tokens")
 
 
-def too_long(count: int) -> TrystError:
+def too_long(count: int) -> GemelError:
     """Error for values with more characters than can have distinct places."""
-    return TrystError(
+    return GemelError(
         ErrorCode.PARAMETER,
         f"a value must have at most {MAX_LENGTH} characters",
         where="tokens",
@@ -99,9 +99,9 @@ def too_long(count: int) -> TrystError:
     )
 
 
-def no_date(count: int) -> TrystError:
+def no_date(count: int) -> GemelError:
     """Error for values that are not cleaned dates."""
-    return TrystError(
+    return GemelError(
         ErrorCode.PARAMETER,
         f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD",
         where="tokens",

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.suite import Suite
-from tryst.common.tokens import definition
-from tryst.common.tokens.definition import (
+from gemel.common.suite import Suite
+from gemel.common.tokens import definition
+from gemel.common.tokens.definition import (
     BIGRAM,
     CODE_POINT_BITS,
     DATE_DIGITS,
@@ -102,7 +102,7 @@ def tokenise(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for an unknown tokenisation, a hash without its key, a value that is too long, or a date
         that is not eight digits.
 

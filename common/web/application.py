@@ -14,17 +14,17 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import Language, in_language
-from tryst.common.web import entrance
-from tryst.common.web.entrance import Entrance
-from tryst.common.web.forms import Form, posting
-from tryst.common.web.guard import LIVE_HEADER, RELOAD_HEADER, Guard, GuardRules, cookie_of
-from tryst.common.web.pages import Pages
-from tryst.common.web.sessions import Sessions
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import Language, in_language
+from gemel.common.web import entrance
+from gemel.common.web.entrance import Entrance
+from gemel.common.web.forms import Form, posting
+from gemel.common.web.guard import LIVE_HEADER, RELOAD_HEADER, Guard, GuardRules, cookie_of
+from gemel.common.web.pages import Pages
+from gemel.common.web.sessions import Sessions
 
 if TYPE_CHECKING:
-    from tryst.common.web.sign_on import SignOn
+    from gemel.common.web.sign_on import SignOn
 
 LOADED = {"console.css": "text/css", "console.js": "text/javascript", "console.svg": "image/svg+xml"}
 """What pages load, by name: no path is ever made of what a browser sends."""
@@ -57,7 +57,7 @@ def console_application(
     language
         Of its pages, the same for all who open it.
     """
-    known = {name: files("tryst.common.web").joinpath(name).read_bytes() for name in LOADED}
+    known = {name: files("gemel.common.web").joinpath(name).read_bytes() for name in LOADED}
 
     def static(request: Request) -> Response:
         name = request.path_params["name"]
@@ -77,12 +77,12 @@ def console_application(
         return pages.page("locked.html.j2", request, 401, by_link=isinstance(entered_by, Entrance), sent=False)
 
     def failed(request: Request, error: Exception) -> Response:
-        if isinstance(error, TrystError):
+        if isinstance(error, GemelError):
             return pages.error(request, error)
         if isinstance(error, HTTPException) and error.status_code == 404:
-            return pages.error(request, TrystError(ErrorCode.NOT_FOUND, "there is no such page"))
+            return pages.error(request, GemelError(ErrorCode.NOT_FOUND, "there is no such page"))
         status = error.status_code if isinstance(error, HTTPException) else 500
-        unexpected = TrystError(ErrorCode.INTERNAL, "the page could not be made", remedy="see the console's terminal")
+        unexpected = GemelError(ErrorCode.INTERNAL, "the page could not be made", remedy="see the console's terminal")
         answer = pages.error(request, unexpected)
         answer.status_code = status
         return answer
@@ -93,7 +93,7 @@ def console_application(
         if isinstance(entered_by, Entrance)
         else _by_sign_on(entered_by, pages, rules, sessions)
     )
-    handlers = {TrystError: failed, HTTPException: failed, Exception: failed}
+    handlers = {GemelError: failed, HTTPException: failed, Exception: failed}
     answering = Starlette(routes=[*own, *routes], exception_handlers=handlers)
     return _Written(Guard(answering, rules, sessions, locked), language)
 

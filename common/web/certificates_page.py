@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tryst.common.language import gettext, marked
-from tryst.common.pki.certificates import load_certificate, read_certificates, read_public
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.ending import Urgency, urgency
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
-from tryst.common.rpc.certificate_endings import ending_lines
-from tryst.common.web.pages import Pages
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.language import gettext, marked
+from gemel.common.pki.certificates import load_certificate, read_certificates, read_public
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import Urgency, urgency
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
+from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.common.web.pages import Pages
+from gemel.protos.linkage.v1 import project_pb2
 
 _WORDS = {
     Urgency.NONE: "",

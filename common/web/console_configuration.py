@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tryst.common.configuration import Configuration, ConfiguredPath, Listen
+from gemel.common.configuration import Configuration, ConfiguredPath, Listen
 
 LOOPBACK_NAMES = ("localhost",)
 Right = Literal["coordinator", "steward", "custodian", "reader"]

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.web.sessions import Session
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.web.sessions import Session
 
 CSRF = "csrf"
 """The name of the token's field."""
@@ -41,7 +41,7 @@ def form_page(path: str, answer: Callable[[Request], Response]) -> Route:
 
     def shown(request: Request) -> Response:
         if not session_of(request).acts:
-            raise TrystError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
+            raise GemelError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
         return answer(request)
 
     return Route(path, shown)
@@ -71,14 +71,14 @@ def posting(path: str, answer: Callable[[Request, Form], Response], *, reading: 
         async with request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_PART_BYTES) as sent:
             given = sent.get(CSRF)
             if not isinstance(given, str) or not secrets.compare_digest(given.encode(), session.csrf.encode()):
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.NOT_ADMITTED,
                     "the form is not of this session",
                     where=request.url.path,
                     remedy="open the page again, and send the form from there",
                 )
             if not session.acts and not reading:
-                raise TrystError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
+                raise GemelError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
             fields = {name: await _text(name, value) for name, value in sent.multi_items()}
         return await run_in_threadpool(answer, request, fields)
 
@@ -91,11 +91,11 @@ async def _text(name: str, value: str | UploadFile) -> str:
         return value.replace("\r\n", "\n")
     content = await value.read(MAX_PART_BYTES + 1)
     if len(content) > MAX_PART_BYTES:
-        raise TrystError(ErrorCode.PARAMETER, f"a file has at most {MAX_PART_BYTES} bytes here", where=name)
+        raise GemelError(ErrorCode.PARAMETER, f"a file has at most {MAX_PART_BYTES} bytes here", where=name)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TEXT_ENCODING,
             "a specification must be UTF-8 text",
             where=name,

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tryst.common.web.sessions import Session, Sessions
+from gemel.common.web.sessions import Session, Sessions
 
 MAX_REQUEST_BYTES = 1 << 20
 """Of a form; a specification has at most 256 KiB."""

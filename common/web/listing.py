@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from tryst.common.language import gettext
+from gemel.common.language import gettext
 
 PAGE = 25
 

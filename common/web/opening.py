@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from tryst.common.language import LanguageCode, console_language
-from tryst.common.web.application import console_application
-from tryst.common.web.console_configuration import ConsoleConfiguration, Right
-from tryst.common.web.entrance import Entrance
-from tryst.common.web.guard import GuardRules
-from tryst.common.web.pages import Pages
-from tryst.common.web.sessions import Sessions
+from gemel.common.language import LanguageCode, console_language
+from gemel.common.web.application import console_application
+from gemel.common.web.console_configuration import ConsoleConfiguration, Right
+from gemel.common.web.entrance import Entrance
+from gemel.common.web.guard import GuardRules
+from gemel.common.web.pages import Pages
+from gemel.common.web.sessions import Sessions
 
 
 def opened(
@@ -53,7 +53,7 @@ def opened(
         entrance = Entrance(base, shown)
         entrance.show()
         return console_application(routes, pages, rules, sessions, user=user, entered_by=entrance, language=spoken)
-    from tryst.common.web.sign_on import SignOn
+    from gemel.common.web.sign_on import SignOn
 
     sign_on = SignOn(settings.sign_on, base, right)
     return console_application(routes, pages, rules, sessions, user=user, entered_by=sign_on, language=spoken)

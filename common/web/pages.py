@@ -10,11 +10,11 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.language import current, gettext, ngettext, written
-from tryst.common.web.sessions import Session
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.language import current, gettext, ngettext, written
+from gemel.common.web.sessions import Session
 
-_HERE = "tryst.common.web"
+_HERE = "gemel.common.web"
 _STATUS = {
     ErrorCode.PARAMETER: 400,
     ErrorCode.TEXT_ENCODING: 400,
@@ -38,7 +38,7 @@ class Pages:
     Parameters
     ----------
     title
-        Of the console, beside the name of Tryst; `marked`, as are the texts of `links` and `remedies`.
+        Of the console, beside the name of Gemel; `marked`, as are the texts of `links` and `remedies`.
     links
         What stands in the head of each page: text and address.
     packages
@@ -95,15 +95,15 @@ class Pages:
         """The answer with a page."""
         return HTMLResponse(self.text(template, request, shown), status)
 
-    def error(self, request: Request, error: TrystError) -> Response:
+    def error(self, request: Request, error: GemelError) -> Response:
         """The answer with an error: what is wrong, where, what was got and what to do, one by one if it is several."""
         helps = self._remedies.get(error.code)
         shown = {"errors": error_list(error), "helps": (gettext(helps[0]), helps[1]) if helps else None}
         return self.page("error.html.j2", request, _STATUS.get(error.code, 500), **shown)
 
 
-def error_list(error: TrystError) -> list[TrystError]:
+def error_list(error: GemelError) -> list[GemelError]:
     """The errors that an error consists of."""
-    if not isinstance(error, TrystErrors):
+    if not isinstance(error, GemelErrors):
         return [error]
     return [single for inner in error.errors for single in error_list(inner)]

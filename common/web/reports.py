@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from starlette.responses import HTMLResponse, Response
 
-from tryst.common.web.guard import REPORT_POLICY
+from gemel.common.web.guard import REPORT_POLICY
 
 _KEPT = 8
 

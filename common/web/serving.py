@@ -10,9 +10,9 @@ import uvicorn
 from pydantic import ValidationError
 from starlette.types import ASGIApp
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.web.console_configuration import ConsoleConfiguration, is_loopback
-from tryst.common.web.guard import GuardRules
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.web.console_configuration import ConsoleConfiguration, is_loopback
+from gemel.common.web.guard import GuardRules
 
 _STOP_SECONDS = 2
 
@@ -27,7 +27,7 @@ class Place:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the address cannot be listened on.
     """
 
@@ -38,7 +38,7 @@ class Place:
         try:
             self.socket = socket.create_server((host, int(port)), family=_family(host), backlog=128)
         except OSError as error:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "the console cannot listen",
                 where=settings.listen,
@@ -53,11 +53,11 @@ class Place:
     @property
     def rules(self) -> GuardRules:
         """What the guard lets through here."""
-        from tryst.common.web.application import OPEN_PATHS
+        from gemel.common.web.application import OPEN_PATHS
 
         scheme, _, host = self.base.partition("://")
         is_secure = scheme == "https"
-        name = f"tryst-console-{self.port}"
+        name = f"gemel-console-{self.port}"
         return GuardRules((host,), (self.base,), f"__Host-{name}" if is_secure else name, OPEN_PATHS, is_secure)
 
     def serve(self, app: ASGIApp) -> None:
@@ -84,13 +84,13 @@ def listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConf
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for an address that it may not listen on, or that is none.
     """
     if listen is None:
         return settings
     if not is_loopback(listen.rpartition(":")[0]) and settings.sign_on is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "a console without single sign-on listens on loopback only",
             where="--listen",
@@ -100,7 +100,7 @@ def listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConf
     try:
         return type(settings).model_validate({**settings.model_dump(), "listen": listen})
     except ValidationError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "a console listens on a host and port, with a certificate if it is not loopback",
             where="--listen",

@@ -16,9 +16,9 @@ import httpx
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.web.console_configuration import SignOnConfiguration
-from tryst.common.web.guard import cookie_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.web.console_configuration import SignOnConfiguration
+from gemel.common.web.guard import cookie_of
 
 with warnings.catch_warnings(record=True):
     # Newer releases prefer a successor of httpx, and work with it; they insist on saying so.
@@ -28,7 +28,7 @@ with warnings.catch_warnings(record=True):
 BACK = "/sign-on/back"
 PENDING_SECONDS = 600.0
 MAX_PENDING = 1000
-_COOKIE = "tryst-sign-on"
+_COOKIE = "gemel-sign-on"
 
 
 class SignOn:
@@ -45,7 +45,7 @@ class SignOn:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the file with the client's secret cannot be read.
     """
 
@@ -89,7 +89,7 @@ class SignOn:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_ADMITTED for an answer that is not to a request of this browser, is not valid, or names a subject that
             may not come in; UNAVAILABLE if the provider does not answer.
         """
@@ -107,7 +107,7 @@ class SignOn:
         subject = str((token.get("userinfo") or {}).get("sub", ""))
         right = self._settings.subjects.get(subject)
         if not subject or right not in (self._right, "reader"):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_ADMITTED,
                 f"you have signed on, and may not use the console of the {self._right}",
                 where="sign-on",
@@ -119,8 +119,8 @@ class SignOn:
         """Let the browser drop the cookie of a sign-on that has ended."""
         answer.delete_cookie(_COOKIE, httponly=True, samesite="lax", secure=self._is_secure)
 
-    def _away(self, error: Exception) -> TrystError:
-        return TrystError(
+    def _away(self, error: Exception) -> GemelError:
+        return GemelError(
             ErrorCode.UNAVAILABLE,
             "the provider of the single sign-on does not answer",
             where=self._settings.issuer,
@@ -129,8 +129,8 @@ class SignOn:
         )
 
 
-def _refused(what: str) -> TrystError:
-    return TrystError(ErrorCode.NOT_ADMITTED, what, where="sign-on", remedy="sign on again")
+def _refused(what: str) -> GemelError:
+    return GemelError(ErrorCode.NOT_ADMITTED, what, where="sign-on", remedy="sign on again")
 
 
 def _secret(settings: SignOnConfiguration) -> str | None:
@@ -140,7 +140,7 @@ def _secret(settings: SignOnConfiguration) -> str | None:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the client's secret cannot be read",
             where=str(path),

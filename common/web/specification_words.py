@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tryst.common.language import clauses, gettext, listed, marked, ngettext, written
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, specification_digest, specification_notes
-from tryst.common.specification.model.granted_variables import VariableGrant
-from tryst.common.specification.notes.modes import JOINED, SENT
+from gemel.common.language import clauses, gettext, listed, marked, ngettext, written
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, specification_digest, specification_notes
+from gemel.common.specification.model.granted_variables import VariableGrant
+from gemel.common.specification.notes.modes import JOINED, SENT
 
 _KINDS = {
     "name": marked("names, compared by similarity"),
@@ -78,7 +78,7 @@ def _leakage(spec: Specification) -> Iterator[str]:
             "custodians' services send their records without measuring."
         ).format(limit=limit)
         yield gettext(
-            "A custodian can measure its own file by `tryst alice leakage` or `tryst bob leakage` before it approves."
+            "A custodian can measure its own file by `gemel alice leakage` or `gemel bob leakage` before it approves."
         )
         return
     yield gettext(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.checkpoint import LARGEST, NOTE_BYTES
-from tryst.common.audit.merkle import HASH_BYTES
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import SIGNATURE_BYTES
-from tryst.protos.linkage.v1 import audit_pb2
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.checkpoint import LARGEST, NOTE_BYTES
+from gemel.common.audit.merkle import HASH_BYTES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import SIGNATURE_BYTES
+from gemel.protos.linkage.v1 import audit_pb2
 
 LONGEST_PROOF = 2 * 64
 """Hashes; a tree of the largest size that `Checkpoint` accepts needs fewer."""
@@ -35,7 +35,7 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT if it is malformed.
     """
     lengths = len(message.root), len(message.signature)
@@ -46,7 +46,7 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
         or lengths != (HASH_BYTES, SIGNATURE_BYTES)
         or not note
     ):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             "this is not a checkpoint of an audit log",
             where="checkpoint",
@@ -62,12 +62,12 @@ def proof_from_wire(hashes: Iterable[bytes]) -> list[bytes]:
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT if it is longer than any proof, or has an entry that is not a hash.
     """
     proof = list(hashes)
     if len(proof) > LONGEST_PROOF or any(len(part) != HASH_BYTES for part in proof):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT, "this is not a consistency proof", where="checkpoint", got=f"{len(proof)} hashes"
         )
     return proof

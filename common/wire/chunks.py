@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.protos.linkage.v1 import transfer_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.protos.linkage.v1 import transfer_pb2
 
 CHUNK_BYTES = 1 << 20
 """Bytes of every chunk but the last."""
@@ -60,19 +60,19 @@ class Chunk:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for an impossible index or size; UPLOAD_LIMIT if the content is too long; UPLOAD_CORRUPT if the
             data do not have the digest.
         """
         if not 0 <= self.index < self.count or {len(self.root), len(self.sha256)} != {_DIGEST_BYTES}:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a chunk must have an index below the number of chunks, and two digests of {_DIGEST_BYTES} bytes",
                 where=where,
                 got=f"index {self.index} of {self.count}, {len(self.root)} and {len(self.sha256)} bytes",
             )
         if self.count > chunk_count(max_bytes):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_LIMIT,
                 f"at most {max_bytes} bytes are accepted",
                 where=where,
@@ -80,14 +80,14 @@ class Chunk:
             )
         full = self.index < self.count - 1
         if not 0 < len(self.data) <= CHUNK_BYTES or (full and len(self.data) != CHUNK_BYTES):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a chunk must have {CHUNK_BYTES} bytes, the last one 1 to {CHUNK_BYTES}",
                 where=where,
                 got=f"{len(self.data)} bytes",
             )
         if hashlib.sha256(self.data).digest() != self.sha256:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_CORRUPT,
                 "the chunk does not have its digest",
                 where=where,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.protos.linkage.v1 import computation_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.protos.linkage.v1 import computation_pb2
 
 _TO_WIRE = {
     ComputeParty.CAROLE: computation_pb2.COMPUTE_PARTY_CAROLE,
@@ -20,8 +20,8 @@ def party_to_wire(party: ComputeParty) -> computation_pb2.ComputeParty:
 
 
 def party_from_wire(number: int) -> ComputeParty:
-    """The party of a number from the wire; `TrystError` (PARAMETER) for any other number."""
+    """The party of a number from the wire; `GemelError` (PARAMETER) for any other number."""
     found = _FROM_WIRE.get(number)
     if found is None:
-        raise TrystError(ErrorCode.PARAMETER, "expected a compute party", where="party", got=str(number))
+        raise GemelError(ErrorCode.PARAMETER, "expected a compute party", where="party", got=str(number))
     return found

@@ -2,7 +2,7 @@
 
 Before it is sealed to the recipient, a message is::
 
-    "tryst variables 1\n" | signature (64) | length (8) | content | zeros
+    "gemel variables 1\n" | signature (64) | length (8) | content | zeros
 
 The content is an uncompressed zip of Parquet tables: ``values.parquet``, with the id of a link, or of a pair in a drawn
 linkage, and the granted columns as text; to an analyst, who has no share, also ``links.parquet`` and, with drawn
@@ -30,13 +30,13 @@ from types import MappingProxyType
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
+from gemel.common.suite import Suite
 
 VALUES, LINKS, DRAWS = "values", "links", "draws"
 ID = "id"
@@ -53,7 +53,7 @@ SHARE_SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
 MAX_ROWS = 1 << 31
 """Of a table, for a recipient that cannot know how many there are."""
 
-_MARK = b"tryst variables 1\n"
+_MARK = b"gemel variables 1\n"
 _LENGTH_BYTES = 8
 _SMALLEST = 4096
 """Bytes of the shortest message."""
@@ -131,7 +131,7 @@ def seal_variables(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED as `seal`.
     """
     content = _archive(tables)
@@ -160,7 +160,7 @@ def open_variables(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the
         signed content has another form, other columns, or values of other records than expected.
     """
@@ -172,7 +172,7 @@ def open_variables(
         raise _malformed(about, f"{len(message)} bytes of another form")
     content = message[start : start + length]
     if not custodian.is_signed(message[len(_MARK) : signed], SigningPurpose.VARIABLES, *about.parts(content)):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SIGNATURE,
             f"the columns that Carole passed on were not signed by {about.sender.title()} for this run and recipient",
             where=about.where,
@@ -252,11 +252,11 @@ def _sound(table: pl.DataFrame) -> bool:
     return there and bool(table["link_probability"].is_between(0, 1).all())
 
 
-def _malformed(about: VariablesContext, got: str) -> TrystError:
-    return TrystError(
+def _malformed(about: VariablesContext, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.UPLOAD_CORRUPT,
         "the columns sent by the custodian do not have the expected form",
         where=about.where,
         got=got,
-        remedy="run the same version of Tryst everywhere; if you do, report it to the custodian",
+        remedy="run the same version of Gemel everywhere; if you do, report it to the custodian",
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.encoding.intervals import WHOLE, Interval
-from tryst.common.encoding.layout import CODES, KNOWN, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.wire.sides import side_from_wire, side_to_wire
-from tryst.protos.linkage.v1 import contribution_pb2
+from gemel.common.encoding.intervals import WHOLE, Interval
+from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.wire.sides import side_from_wire, side_to_wire
+from gemel.protos.linkage.v1 import contribution_pb2
 
 VERSION = 1
 VERSION_WITH_VARIABLES = 2
@@ -135,12 +135,12 @@ def _version(layout: Layout) -> int:
 def _content(field: contribution_pb2.FieldLayout) -> Content:
     found = _CONTENT_OF.get(field.content)
     if found is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a field must hold signatures or values",
             where="manifest.sets.fields.content",
             got=f"content {field.content}",
-            remedy="run the same version of Tryst on both sides",
+            remedy="run the same version of Gemel on both sides",
         )
     return found
 
@@ -150,20 +150,20 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
     if not VERSION <= message.version <= VERSION_SHARED:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"manifests must be of versions {VERSION} to {VERSION_SHARED}",
             where="manifest.version",
             got=str(message.version),
-            remedy="run the same version of Tryst on both sides",
+            remedy="run the same version of Gemel on both sides",
         )
     if len(message.encoding_digest) != 32 or len(message.key_check_value) != 8:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "an encoding digest must have 32 bytes and a key-check value 8",
             where="manifest",
@@ -186,19 +186,19 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     )
     layout.validate()
     if message.version != _version(layout):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a manifest must be of version 2 if and only if a set has variables, 3 if it names records, 4 if it also"
             " has codes, 5 or 6 instead if its samples are in groups, 9 if it has training records or a known joint"
             " distribution, and 10 if its rows are shared",
             where="manifest.version",
             got=str(message.version),
-            remedy="run the same version of Tryst on both sides",
+            remedy="run the same version of Gemel on both sides",
         )
     _check_seeds(message)
     rows = max(layout.records, *layout.rule_rows.values())
     if rows > max_rows or layout.total_bytes > max_bytes:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UPLOAD_LIMIT,
             f"an upload may have at most {max_rows} rows and {max_bytes} bytes",
             where="manifest",
@@ -227,10 +227,10 @@ def _check_seeds(message: contribution_pb2.Manifest) -> None:
     lengths = [len(sealed) for sealed in message.sealed_seeds]
     expected = PARTIES if message.version == VERSION_SHARED else 0
     if len(lengths) != expected or not all(0 < length <= MAX_SEALED_SEEDS for length in lengths):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"a manifest of version {message.version} has {expected} sealed seeds of at most {MAX_SEALED_SEEDS} bytes",
             where="manifest.sealed_seeds",
             got=f"{len(lengths)}, the longest of {max(lengths, default=0)} bytes",
-            remedy="run the same version of Tryst on both sides",
+            remedy="run the same version of Gemel on both sides",
         )

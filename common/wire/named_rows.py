@@ -2,13 +2,13 @@
 
 Each compute party seals to the custodian its share of the row numbers. Before it is sealed::
 
-    "tryst row shares 1\\n" | signature (64) | SHA-256 of share i + 1 (32) | share i, four bytes for each pair
+    "gemel row shares 1\\n" | signature (64) | SHA-256 of share i + 1 (32) | share i, four bytes for each pair
 
 is the part of party i, who holds both shares; so each share comes from one of its holders, and the other vouches for
 it. A part is signed for one project, run, session, side, specification, upload and reader. Carole collects the three
 for the custodian, who alone learns the numbers::
 
-    "tryst shared rows 1\\n" | upload (16) | session (16) | part 0 | part 1 | part 2
+    "gemel shared rows 1\\n" | upload (16) | session (16) | part 0 | part 1 | part 2
 
 Parts have one length. Who sees this artifact learns how many pairs there are, and, as every sealing is another, nothing
 else; nor does its digest, to which the custodian's handles are bound (`row_handles`), reveal a row.
@@ -22,23 +22,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.suite import Suite
-from tryst.common.wire.row_handles import UPLOAD_BYTES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.suite import Suite
+from gemel.common.wire.row_handles import UPLOAD_BYTES
 
 SESSION_BYTES = 16
 
-_PART = b"tryst row shares 1\n"
-_SHARED_ROWS = b"tryst shared rows 1\n"
+_PART = b"gemel row shares 1\n"
+_SHARED_ROWS = b"gemel shared rows 1\n"
 _DIGEST_BYTES = 32
 _HEAD = len(_SHARED_ROWS) + UPLOAD_BYTES + SESSION_BYTES
-_REMEDY = "run the same version of Tryst everywhere; if you do, request another run"
+_REMEDY = "run the same version of Gemel everywhere; if you do, request another run"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SharedRows:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if the parts have different lengths.
         """
         if len({len(part) for part in self.parts}) != 1 or not self.parts[0]:
@@ -77,7 +77,7 @@ class SharedRows:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if it is malformed.
         """
         content = bytes(content)
@@ -183,7 +183,7 @@ def open_rows(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if a part does not open; SIGNATURE if one was not signed by its party for this context; DEVIATION if two
         parties do not vouch for the same share; UPLOAD_CORRUPT if a part is malformed or a number too high.
     """
@@ -194,7 +194,7 @@ def open_rows(
         digests.append(digest_of_next)
     for party in ComputeParty:
         if digests[party] != hashlib.sha256(shares[party.next]).digest():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.DEVIATION,
                 f"{party.title} and {party.next.title} do not vouch for the same share of the row numbers",
                 where=f"project {context.project}, run {context.run}",
@@ -216,16 +216,16 @@ def _opened(
     """A party's share, and the digest that it gives of the next one's."""
     try:
         content = b"".join(open_sealed(key, context.sealing, [part]))
-    except TrystError as error:
+    except GemelError as error:
         what = f"{party.title}'s part of the row numbers cannot be read: {error.what}"
-        raise TrystError(error.code, what, where=error.where, got=error.got, remedy=error.remedy) from None
+        raise GemelError(error.code, what, where=error.where, got=error.got, remedy=error.remedy) from None
     signed = len(_PART) + SIGNATURE_BYTES
     start = signed + _DIGEST_BYTES
     if not content.startswith(_PART) or len(content) < start or (len(content) - start) % 4:
         raise _malformed(f"{len(content)} bytes of another form from {party.title}")
     signature, digest_of_next, share = content[len(_PART) : signed], content[signed:start], content[start:]
     if not identity.is_signed(signature, SigningPurpose.ROW_SHARES, *context.signed(party, digest_of_next, share)):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SIGNATURE,
             f"a share of row numbers that Carole passed on was not signed by {party.title} for this run, session and "
             "upload",
@@ -237,8 +237,8 @@ def _opened(
     return share, digest_of_next
 
 
-def _malformed(got: str) -> TrystError:
-    return TrystError(
+def _malformed(got: str) -> GemelError:
+    return GemelError(
         ErrorCode.UPLOAD_CORRUPT,
         "the shares of row numbers do not have the expected form",
         where="resolution",

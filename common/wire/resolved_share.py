@@ -2,7 +2,7 @@
 
 Before it is sealed::
 
-    "tryst resolved share 1\\n" | digest (32) | key (32) | array | array | ...
+    "gemel resolved share 1\\n" | digest (32) | key (32) | array | array | ...
 
 The digest is that of the request for handles which this custodian has answered (`row_handles`). A pair is named by its
 place there: the custodian knows its row, and nothing that is not a candidate pair can be named. Both custodians receive
@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.bulk import numbers
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.suite import Suite
-from tryst.common.wire.arrays import pack_arrays, unpack_arrays
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.bulk import numbers
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.suite import Suite
+from gemel.common.wire.arrays import pack_arrays, unpack_arrays
 
-_MARK = b"tryst resolved share 1\n"
+_MARK = b"gemel resolved share 1\n"
 _DIGEST_BYTES = 32
 KEY_BYTES = 32
 
@@ -100,7 +100,7 @@ def open_share(key: SealingKey, context: SealContext, sealed: bytes, request: by
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if it does not open, is malformed, or is of another request.
     """
     content = b"".join(open_sealed(key, context, [sealed]))
@@ -146,12 +146,12 @@ def _check(share: ResolvedShare, linked: NDArray[np.uint8], n_pairs: int) -> Non
             raise malformed("a drawn link of a pair that is not there")
 
 
-def malformed(got: str) -> TrystError:
+def malformed(got: str) -> GemelError:
     """The refusal (SEALED) of what a resolver has put into a share."""
-    return TrystError(
+    return GemelError(
         ErrorCode.SEALED,
         "the resolver's part of the share does not have the expected form",
         where="share",
         got=got,
-        remedy="run the same version of Tryst at all parties; if they do, report it to the coordinator",
+        remedy="run the same version of Gemel at all parties; if they do, report it to the coordinator",
     )

@@ -2,12 +2,12 @@
 
 Carole's request::
 
-    "tryst rows 1\\n" | nonce (32) | upload (16) | rows, four bytes each
+    "gemel rows 1\\n" | nonce (32) | upload (16) | rows, four bytes each
 
 names the rows of one upload in the order of the candidate pairs. The nonce is random, so that the digest of a request,
 which the resolver gets, does not reveal even a single row. The response, before it is sealed to its reader::
 
-    "tryst handles 1\\n" | signature (64) | array | array | ...
+    "gemel handles 1\\n" | signature (64) | array | array | ...
 
 is signed by the custodian for one project, run, side, specification, request and reader: Carole, who passes it on, can
 neither replace nor replay it. The form of an array is in `arrays`. Further data on these rows is another line of
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
-from tryst.common.suite import Suite
-from tryst.common.wire.arrays import pack_arrays, unpack_arrays
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
+from gemel.common.suite import Suite
+from gemel.common.wire.arrays import pack_arrays, unpack_arrays
 
 HANDLES = "handles"
 """A number for the record of each requested row, from 0 without gaps."""
@@ -56,9 +56,9 @@ ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, 
 UPLOAD_BYTES = 16
 NONCE_BYTES = 32
 
-_ROWS = b"tryst rows 1\n"
-_ROW_HANDLES = b"tryst handles 1\n"
-_REMEDY = "run the same version of Tryst everywhere; if you do, request another run"
+_ROWS = b"gemel rows 1\n"
+_ROW_HANDLES = b"gemel handles 1\n"
+_REMEDY = "run the same version of Gemel everywhere; if you do, request another run"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class RowHandlesRequest:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT if it is malformed.
         """
         content = bytes(content)
@@ -173,7 +173,7 @@ def open_row_handles(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the
         signed content is malformed.
     """
@@ -183,7 +183,7 @@ def open_row_handles(
         raise _malformed("a custodian's response", f"{len(content)} bytes of another form")
     payload = content[start:]
     if not custodian.is_signed(content[len(_ROW_HANDLES) : start], SigningPurpose.HANDLES, *about.parts(payload)):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SIGNATURE,
             f"the handles that Carole passed on were not signed by {about.side.title()} for this run and request",
             where=f"project {about.project}, run {about.run}",
@@ -204,7 +204,7 @@ def _unpacked(payload: bytes) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _malformed(what: str, got: str) -> TrystError:
-    return TrystError(
+def _malformed(what: str, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.UPLOAD_CORRUPT, f"{what} does not have the expected form", where="resolution", got=got, remedy=_REMEDY
     )

@@ -2,7 +2,7 @@
 
 Before it is sealed to its reader::
 
-    "tryst shares 1\\n" | signature (64) | digests of the three secrets (96) | the reader's two secrets (64)
+    "gemel shares 1\\n" | signature (64) | digests of the three secrets (96) | the reader's two secrets (64)
 
 It is signed for one project, side, encoding, epoch, upload and layout, and for its reader in its place among the three:
 what Carole passes on can neither be replaced nor stand for another upload, and a layout that she shows to one party is
@@ -14,21 +14,21 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from tryst.common.encoding.layout import Layout, SetLayout
-from tryst.common.encoding.party_sets import ShareHeader
-from tryst.common.encoding.shared_words import SharedUpload
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.framing import frame
-from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
-from tryst.common.suite import Suite
+from gemel.common.encoding.layout import Layout, SetLayout
+from gemel.common.encoding.party_sets import ShareHeader
+from gemel.common.encoding.shared_words import SharedUpload
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.framing import frame
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
+from gemel.common.suite import Suite
 
-_SHARES = b"tryst shares 1\n"
+_SHARES = b"gemel shares 1\n"
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def seal_header(identity: Identity, about: HeaderAbout, key: SealingPublicKey, s
 
     Raises
     ------
-    TrystError
+    GemelError
         As `seal`; as `Signer.sign`.
     """
     content = secrets.commitments + secrets.first + secrets.second
@@ -126,7 +126,7 @@ def open_header(key: SealingKey, custodian: PublicIdentity, about: HeaderAbout, 
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if it does not open; SIGNATURE if this custodian did not sign it for this upload, layout and reader;
         UPLOAD_CORRUPT if the signed content is malformed, or its secrets are not those whose digests it has.
     """
@@ -137,7 +137,7 @@ def open_header(key: SealingKey, custodian: PublicIdentity, about: HeaderAbout, 
         raise _malformed(where, f"{len(content)} bytes of another form")
     signed = content[start:]
     if not custodian.is_signed(content[len(_SHARES) : start], SigningPurpose.SHARES, *about.parts(signed)):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SIGNATURE,
             f"the seeds of shares that Carole passed on were not signed by {about.side.title()} for this upload, its "
             "sizes, and this reader",
@@ -153,7 +153,7 @@ def open_header(key: SealingKey, custodian: PublicIdentity, about: HeaderAbout, 
     return ShareHeader(SharedUpload(about.project, about.side, about.upload), secrets)
 
 
-def _malformed(where: str, got: str) -> TrystError:
+def _malformed(where: str, got: str) -> GemelError:
     what = "a custodian's seeds of shares do not have the expected form"
-    remedy = "run the same version of Tryst everywhere; if you do, have the custodian contribute again"
-    return TrystError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy=remedy)
+    remedy = "run the same version of Gemel everywhere; if you do, have the custodian contribute again"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy=remedy)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import project_pb2
 
 _TO_WIRE = {Side.ALICE: project_pb2.SIDE_ALICE, Side.BOB: project_pb2.SIDE_BOB}
 _FROM_WIRE = {number: side for side, number in _TO_WIRE.items()}
@@ -16,8 +16,8 @@ def side_to_wire(side: Side) -> project_pb2.Side:
 
 
 def side_from_wire(number: int) -> Side:
-    """The side of a number from the wire; `TrystError` (PARAMETER) for any other number."""
+    """The side of a number from the wire; `GemelError` (PARAMETER) for any other number."""
     for known, side in _FROM_WIRE.items():
         if known == number:
             return side
-    raise TrystError(ErrorCode.PARAMETER, "the side must be Alice's or Bob's", where="side", got=str(number))
+    raise GemelError(ErrorCode.PARAMETER, "the side must be Alice's or Bob's", where="side", got=str(number))

@@ -1,14 +1,14 @@
-"""A party's signatures of the checkpoints that it has verified: Tryst's own, and one for any reader of signed notes."""
+"""A party's signatures of the checkpoints that it has verified: Gemel's own, and one for any reader of signed notes."""
 
 from __future__ import annotations
 
 import time
 
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.signed_note import Cosignature
-from tryst.common.keys.identity import Identity
-from tryst.common.wire.checkpoints import checkpoint_to_wire
-from tryst.protos.linkage.v1 import audit_pb2
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.signed_note import Cosignature
+from gemel.common.keys.identity import Identity
+from gemel.common.wire.checkpoints import checkpoint_to_wire
+from gemel.protos.linkage.v1 import audit_pb2
 
 
 class Countersigner:
@@ -29,7 +29,7 @@ class Countersigner:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `Identity.sign`.
         """
         if self._last is None or self._last[0] != seen:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from tryst.common.audit import Checkpoint
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
+from gemel.common.audit import Checkpoint
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error
 
 _HOUR_MS = 60 * 60 * 1000
 
@@ -51,7 +51,7 @@ class FileMemory:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if it cannot be read or written, AUDIT if it is not what was written; from every method.
     """
 
@@ -121,7 +121,7 @@ class FileMemory:
         except FileNotFoundError:
             return {"seen": [], "lost": [], "released": {}}
         except (ValueError, KeyError, TypeError):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.AUDIT,
                 "this is not the file of what was seen of Carole's audit log",
                 where=str(self._path),
@@ -150,7 +150,7 @@ class FileMemory:
         except OSError as error:
             raise self._unusable(error) from None
 
-    def _unusable(self, error: OSError) -> TrystError:
+    def _unusable(self, error: OSError) -> GemelError:
         what = "what was seen of Carole's audit log cannot be kept"
         remedy = "set `state` in the configuration to a folder that this user can write"
         return file_error(ErrorCode.CONFIGURATION, what, self._path, error, remedy)

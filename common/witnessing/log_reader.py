@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tryst.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.audit.restoration import RestorationDecision
-from tryst.common.audit.witness import REMEDY
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.rpc.client import Connection
-from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
-from tryst.common.witnessing.countersigner import Countersigner
-from tryst.common.witnessing.log_memory import LogMemory
-from tryst.common.witnessing.shown_entry import believed_entry, believed_release
-from tryst.protos.linkage.v1 import (
+from gemel.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.audit.witness import REMEDY
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.rpc.client import Connection
+from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
+from gemel.common.witnessing.countersigner import Countersigner
+from gemel.common.witnessing.log_memory import LogMemory
+from gemel.common.witnessing.shown_entry import believed_entry, believed_release
+from gemel.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,
     project_pb2,
@@ -107,13 +107,13 @@ class LogReader:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE; AUDIT, with the command that helps where a restoration is the cause.
         """
         seen = self._memory.newest_seen()
         try:
             return self._continued(seen, project, run)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.AUDIT or seen is None:
                 raise
             raise self._explained(error, seen) from None
@@ -123,7 +123,7 @@ class LogReader:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `read`; AUDIT if it has no such entry.
         """
         believed, response = self.read(project, run)
@@ -140,7 +140,7 @@ class LogReader:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if she has recorded none; AUDIT if what she shows is not proven, or does not explain why the log
             no longer continues what was seen.
 
@@ -152,12 +152,12 @@ class LogReader:
         newest = checkpoint_from_wire(response.newest)
         newest.verify(self._linker)
         if not response.HasField("entry"):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND,
                 "Carole has recorded no restoration of her store",
                 where="audit log",
                 remedy="if her operator has put back an old copy by other means, they stop her and declare it: "
-                "`tryst carole declare-restored`",
+                "`gemel carole declare-restored`",
             )
         restored = checkpoint_from_wire(response.restored)
         restored.verify(self._linker)
@@ -168,13 +168,13 @@ class LogReader:
         # What Carole signed after she had recorded the restoration was not lost by it, but by another one.
         later = seen and seen[-1].size > agreed and seen[-1].at > response.entry.at_unix_ms
         if later or (seen and seen[-1].size > agreed > restored.size):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.AUDIT,
                 "Carole's audit log has lost entries that were seen here after the restoration she has recorded",
                 where="audit log",
                 got=f"restored to {restored.size} entries; seen: {agreed} that are there, and {seen[-1].size}",
                 remedy="ask the linkage unit, and keep both checkpoints as evidence; if her operator has put back "
-                "another copy since, they stop her and declare it: `tryst carole declare-restored`",
+                "another copy since, they stop her and declare it: `gemel carole declare-restored`",
             )
         return Restored(response.entry.sequence, made_at, restored, newest, agreed, lost)
 
@@ -188,7 +188,7 @@ class LogReader:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for a refusal without a reason; NOT_FOUND, WRONG_STATE: Carole's.
         """
         stated = "" if accept else normalized_reason(reason)
@@ -225,7 +225,7 @@ class LogReader:
     def _continues(self, checkpoint: Checkpoint) -> bool:
         try:
             self._continued(checkpoint)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.AUDIT:
                 raise
             return False
@@ -241,18 +241,18 @@ class LogReader:
         newest = checkpoint_from_wire(response.newest)
         return Witness(self._linker, seen).believe(newest, proof_from_wire(response.continues)), response
 
-    def _explained(self, error: TrystError, seen: Checkpoint) -> TrystError:
+    def _explained(self, error: GemelError, seen: Checkpoint) -> GemelError:
         """The error of a log that does not continue what was seen, with what can be done about it."""
         try:
             restored = self.restored()
-        except TrystError as other:
+        except GemelError as other:
             if other.code in (ErrorCode.AUDIT, ErrorCode.SIGNATURE):
                 return other
             if other.code is not ErrorCode.NOT_FOUND:
                 return error
             remedy = f"{REMEDY}; {other.remedy}, and you accept that by `{self._command} PROJECT`"
-            return TrystError(ErrorCode.AUDIT, error.what, where="audit log", got=error.got, remedy=remedy)
-        return TrystError(
+            return GemelError(ErrorCode.AUDIT, error.what, where="audit log", got=error.got, remedy=remedy)
+        return GemelError(
             ErrorCode.AUDIT,
             _RESTORATION_WORDS,
             where="audit log",
@@ -272,7 +272,7 @@ def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoin
     )
     about = entry.action == _ACTION and entry.sequence == restored.size + 1
     if not (continued and about) or entry.details.get("root") != restored.root.hex():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             _NOT_RESTORED,
             where=f"audit log, entry {entry.sequence}",

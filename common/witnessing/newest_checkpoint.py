@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tryst.common.audit import Checkpoint, Witness
-from tryst.common.keys.identity import PublicIdentity
-from tryst.common.rpc.client import Connection
-from tryst.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
-from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
+from gemel.common.audit import Checkpoint, Witness
+from gemel.common.keys.identity import PublicIdentity
+from gemel.common.rpc.client import Connection
+from gemel.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
+from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
 
 
 def newest_checkpoint(connection: Connection, linker: PublicIdentity) -> Checkpoint:
@@ -14,7 +14,7 @@ def newest_checkpoint(connection: Connection, linker: PublicIdentity) -> Checkpo
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE if it is not signed by `linker`; her error, or UNAVAILABLE.
     """
     stub = connection.stub(audit_pb2_grpc.AuditStub)

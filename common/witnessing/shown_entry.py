@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tryst.common.audit import AuditEntry, Checkpoint, verify_inclusion
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.wire.checkpoints import proof_from_wire
-from tryst.protos.linkage.v1 import audit_pb2
+from gemel.common.audit import AuditEntry, Checkpoint, verify_inclusion
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.wire.checkpoints import proof_from_wire
+from gemel.protos.linkage.v1 import audit_pb2
 
 _NOT_IN_IT = "Carole shows an entry that is not in the log she has signed"
 
@@ -25,7 +25,7 @@ def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, refusal: str 
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT if it is not.
     """
     entry = AuditEntry(
@@ -33,7 +33,7 @@ def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, refusal: str 
     )
     proof = proof_from_wire(shown.included)
     if not verify_inclusion(entry.leaf, entry.sequence - 1, under.size, proof, under.root):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             refusal,
             where=f"audit log, entry {entry.sequence}",
@@ -54,11 +54,11 @@ def believed_release(
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT if there is none, or if what is shown is another entry.
     """
     if under is None or not response.HasField("release"):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             "Carole names a released run whose release is not in her audit log",
             where=f"project {project}, run {run}",
@@ -66,7 +66,7 @@ def believed_release(
         )
     entry = believed_entry(response.release, under)
     if (entry.project, entry.action, _run_of(entry)) != (project, RELEASE, run):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             "Carole shows another entry of her audit log for a run's release",
             where=f"project {project}, run {run}",

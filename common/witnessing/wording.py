@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from tryst.common.witnessing.log_reader import Restored
+from gemel.common.witnessing.log_reader import Restored
 
 
 def restored_lines(restored: Restored, known: Iterable[str]) -> Iterator[str]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from tryst.common.documents.provenance import Provenance
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
+from gemel.common.documents.provenance import Provenance
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 
 IDENTIFIER = "identifier"
 IDS = ("link_id", "pair_id")
@@ -46,17 +46,17 @@ class JoinedShare:
 
         Raises
         ------
-        TrystError
+        GemelError
             FIELD_MISSING if there is neither.
         """
         for name in IDS:
             if name in self.table.columns:
                 return name
-        raise TrystError(
+        raise GemelError(
             ErrorCode.FIELD_MISSING,
             "no column link_id or pair_id",
             where=self.where,
-            remedy="give a folder of results, or a table that `tryst join` has written",
+            remedy="give a folder of results, or a table that `gemel join` has written",
         )
 
     @property
@@ -88,13 +88,13 @@ def with_variables(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING for a column that is not there; DUPLICATE_IDENTIFIER; PARAMETER if the share names records that
         the file does not have.
     """
     selected = [name for name in own.columns if name != identifier] if variables is None else list(variables)
     if missing := [name for name in (identifier, *selected) if name not in own.columns]:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.FIELD_MISSING,
             f"no column {', '.join(missing)}",
             where=f"the file of {share.where}",
@@ -102,7 +102,7 @@ def with_variables(
             remedy="name the column of identifiers, and the variables, as they stand in the file",
         )
     if IDENTIFIER not in share.table.columns:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.FIELD_MISSING,
             "no column identifier, by which the records of a file are found",
             where=share.where,
@@ -110,7 +110,7 @@ def with_variables(
         )
     identifiers = own[identifier]
     if repeated := int(identifiers.is_duplicated().sum()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DUPLICATE_IDENTIFIER,
             f"every row needs an identifier of its own in column '{identifier}'",
             where=f"the file of {share.where}",
@@ -119,7 +119,7 @@ def with_variables(
         )
     known = set(identifiers.to_list())
     if strangers := sum(name not in known for name in share.table[IDENTIFIER].unique().to_list()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the share names records that the file does not have",
             where=share.where,
@@ -154,7 +154,7 @@ def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> p
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for shares of two runs, of different tables, or an id on several rows.
     """
     parts = {side: _named(share, side, identifiers=identifiers) for side, share in shares.items()}
@@ -200,7 +200,7 @@ def _require_unique(share: JoinedShare) -> None:
     if share.persons and IDENTIFIER not in there.columns:
         return
     if repeated := there.height - there.select(keys).n_unique():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"an id of column {share.id_column} is on one row only",
             where=share.where,
@@ -212,7 +212,7 @@ def _require_unique(share: JoinedShare) -> None:
 def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
     """Refuse shares of two runs, or of two kinds of table."""
     if a.keys != b.keys:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the two shares are of different tables",
             where=f"{a.where} and {b.where}",
@@ -233,8 +233,8 @@ def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
         raise _two_runs(a, b, f"{both} ids that both have, of {len(ids[0])} and {len(ids[1])}")
 
 
-def _two_runs(a: JoinedShare, b: JoinedShare, got: str) -> TrystError:
-    return TrystError(
+def _two_runs(a: JoinedShare, b: JoinedShare, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.PARAMETER,
         "the two shares are not of one run: every run draws ids of its own",
         where=f"{a.where} and {b.where}",

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.coordinator.analysis.rubin import Combined, combined
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.coordinator.analysis.rubin import Combined, combined
 
 MIN_SHARE = 0.05
 """Smallest residual variance, as a share of the plain one: it must not come out negative."""
@@ -49,7 +49,7 @@ def linked_slope(x: NDArray[np.float64], y: NDArray[np.float64], probability: ND
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there are fewer than four pairs, lengths differ, a figure is not finite, a probability is outside
         0 to 1, or x is constant.
 
@@ -100,8 +100,8 @@ def combined_slope(
     return combined([slope.estimate for slope in slopes], [slope.variance for slope in slopes], degrees)
 
 
-def _wrong(expected: str, got: str) -> TrystError:
-    return TrystError(
+def _wrong(expected: str, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.PARAMETER,
         f"expected {expected}",
         where="regression",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def combined(estimates: Sequence[float], variances: Sequence[float], complete_de
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there are fewer than two draws, or a figure is not finite, or a variance negative.
 
     References
@@ -102,8 +102,8 @@ def combined(estimates: Sequence[float], variances: Sequence[float], complete_de
     return Combined(float(q.mean()), total, within, between, 1 / inverse if inverse else math.inf, m)
 
 
-def _wrong(expected: str, got: str) -> TrystError:
-    return TrystError(
+def _wrong(expected: str, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.PARAMETER,
         f"expected {expected}",
         where="combine",

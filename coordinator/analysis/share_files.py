@@ -1,4 +1,4 @@
-"""Shares and custodians' own files as they lie on disk, for `tryst join`, and the linked file that comes of them."""
+"""Shares and custodians' own files as they lie on disk, for `gemel join`, and the linked file that comes of them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Literal
 
 import polars as pl
 
-from tryst.common.custodian.steps.coarsened_variables import COARSENING
-from tryst.common.documents.provenance import LINKED_FILES, Provenance, read_provenance
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.records.registry import read_table
-from tryst.common.records.table import as_text, numbers_of
-from tryst.common.specification.model.section import folded_label
-from tryst.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
+from gemel.common.custodian.steps.coarsened_variables import COARSENING
+from gemel.common.documents.provenance import LINKED_FILES, Provenance, read_provenance
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.registry import read_table
+from gemel.common.records.table import as_text, numbers_of
+from gemel.common.specification.model.section import folded_label
+from gemel.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
 
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
@@ -97,7 +97,7 @@ def join(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if a share has no such table; as `with_variables` and `joined`; SPECIFICATION where the result was
         released coarsened and a variable cannot be.
     """
@@ -105,7 +105,7 @@ def join(
     alone = len(shares) == 1
     parts = {Side(side): read_share_table(Path(path), Side(side), table, alone=alone) for side, path in shares.items()}
     if not parts or set(own) - set(parts):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a file is joined to its custodian's share", where="shares",
             got=f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}",
         )  # fmt: skip
@@ -130,7 +130,7 @@ def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = Fals
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND; SOURCE if it is no Parquet.
     """
     linked = path / LINKED_FILES.get(table, "")
@@ -138,7 +138,7 @@ def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = Fals
     file = linked if received else path / f"{table}.parquet" if path.is_dir() else path
     if not file.is_file():
         there = sorted(name.name for name in path.glob("*.parquet")) if path.is_dir() else []
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             f"{side.title()}'s share has no {table}",
             where=str(file),
@@ -156,7 +156,7 @@ def read_own_file(file: OwnFile) -> pl.DataFrame:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `read_table`.
     """
     if file.path.suffix.lower() in PARQUET_SUFFIXES:
@@ -176,7 +176,7 @@ def _coarsened(frame: pl.DataFrame, share: Path) -> pl.DataFrame:
     steps = pl.read_csv(path, infer_schema=False)
     for (name,), step in steps.group_by("variable", maintain_order=True):
         if name not in frame.columns:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SPECIFICATION,
                 f"the result was released with the variable {name} coarsened, and the file has no column of its name",
                 where=str(path),
@@ -196,5 +196,5 @@ def _provenance(parts: Mapping[Side, JoinedShare], table: Table) -> Provenance |
     sides = sorted({side for one in known for side in one.sides} | {str(side) for side in parts})
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return Provenance.model_validate(
-        first.plain() | {"sides": sides, "table": table, "created": now, "version": version("tryst")}
+        first.plain() | {"sides": sides, "table": table, "created": now, "version": version("gemel")}
     )

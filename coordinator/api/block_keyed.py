@@ -10,24 +10,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.invented_records import near_copies_warnings
-from tryst.carole.engine import Resources, compare
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.latent.known_records import KnownRecords
-from tryst.carole.engine.near_copies import near_copies
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.request_order import request_order
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from tryst.carole.engine.specified import plan_of
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.encoding.layout import CODES
-from tryst.common.encoding.records import Encoded
-from tryst.common.encoding.signature_sets import VariableCodes
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification
-from tryst.coordinator.api.decided_pairs import DecidedPairs, decided
+from gemel.carole.assessment.invented_records import near_copies_warnings
+from gemel.carole.engine import Resources, compare
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.latent.known_records import KnownRecords
+from gemel.carole.engine.near_copies import near_copies
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.request_order import request_order
+from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.specified import plan_of
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.encoding.layout import CODES
+from gemel.common.encoding.records import Encoded
+from gemel.common.encoding.signature_sets import VariableCodes
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification
+from gemel.coordinator.api.decided_pairs import DecidedPairs, decided
 
 _DIGEST = bytes(32)
 """In the place of the digests of requests that no one is sent."""
@@ -57,7 +57,7 @@ def link_block_keyed(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `carole.engine.compare` and the resolver.
     """
     plan = plan_of(spec)
@@ -97,7 +97,7 @@ def resolved(
 
     Raises
     ------
-    TrystError
+    GemelError
         As the resolver.
     """
     request = ResolutionRequest(found, (_DIGEST, _DIGEST), resources.threads, known)

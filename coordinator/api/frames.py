@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tryst.common.frames import Records, frame_of
-from tryst.common.records.registry import file_source, read_source
-from tryst.common.records.table import SourceTable, as_text, no_records, require_columns
+from gemel.common.frames import Records, frame_of
+from gemel.common.records.registry import file_source, read_source
+from gemel.common.records.table import SourceTable, as_text, no_records, require_columns
 
 
 def table_of(records: Records, columns: Sequence[str] | None, where: str) -> SourceTable:
@@ -27,7 +27,7 @@ def table_of(records: Records, columns: Sequence[str] | None, where: str) -> Sou
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for something else, or a column without a text form; FIELD_MISSING for a missing column; EMPTY_SOURCE
         without records; MODULE_MISSING where pandas needs pyarrow; for a path as `read_source`.
 

@@ -2,7 +2,7 @@
 
 The records are read, cleaned, signed and compared by the code that the services run. What is left out is what protects
 them from each other: nothing is sealed, nothing is sent, no gate is asked, and whoever calls has both files in clear.
-So nothing of this is a proof of what a live linkage discloses; `tryst rehearse` runs the real services.
+So nothing of this is a proof of what a live linkage discloses; `gemel rehearse` runs the real services.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tryst.carole.assessment.invented_records import near_copies_warnings
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.decoy_pairs import records_and_decoys
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.near_copies import near_copies
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of, refuse_unidentified
-from tryst.common.cleaning import clean
-from tryst.common.custodian.source.known_file import read_known_files
-from tryst.common.custodian.source.reading import compared_columns
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.known_records import known_set
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.progress import Progress
-from tryst.common.records.table import SourceTable, check_identifiers
-from tryst.common.specification import Specification
-from tryst.coordinator.api.block_keyed import link_block_keyed
-from tryst.coordinator.api.decided_pairs import DecidedPairs, decided
-from tryst.coordinator.api.shared import link_shared
+from gemel.carole.assessment.invented_records import near_copies_warnings
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.decoy_pairs import records_and_decoys
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.near_copies import near_copies
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of, refuse_unidentified
+from gemel.common.cleaning import clean
+from gemel.common.custodian.source.known_file import read_known_files
+from gemel.common.custodian.source.reading import compared_columns
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.known_records import known_set
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.records.table import SourceTable, check_identifiers
+from gemel.common.specification import Specification
+from gemel.coordinator.api.block_keyed import link_block_keyed
+from gemel.coordinator.api.decided_pairs import DecidedPairs, decided
+from gemel.coordinator.api.shared import link_shared
 
 EPOCH = 1
 
@@ -61,7 +61,7 @@ class Keys:
         """Keys for a trial, the same for the same number: anyone can have them."""
 
         def drawn(what: str) -> bytes:
-            return hashlib.sha256(f"tryst.link {number} {what}".encode()).digest()
+            return hashlib.sha256(f"gemel.link {number} {what}".encode()).digest()
 
         return cls(Seed(drawn("seed")), {side: NoiseKey(drawn(str(side))) for side in Side})
 
@@ -109,7 +109,7 @@ def link_in_process(
 
     Raises
     ------
-    TrystError
+    GemelError
         As a custodian's reading and cleaning, and as `carole.engine.link`.
     """
     refuse_unidentified(spec)

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tryst.common.documents.evaluation_document import EvaluationDocument
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.frames import Records
-from tryst.common.language import LanguageCode
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.api.frames import table_of
-from tryst.coordinator.rehearsal.link_truth import evaluate
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.frames import Records
+from gemel.common.language import LanguageCode
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.api.frames import table_of
+from gemel.coordinator.rehearsal.link_truth import evaluate
+from gemel.coordinator.truth_columns import Truth
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from tryst.common.shown_report import Report
-    from tryst.coordinator.reports.linkage import ReportContent
+    from gemel.common.shown_report import Report
+    from gemel.coordinator.reports.linkage import ReportContent
 
 
 @dataclass(frozen=True)
 class LinkedFiles:
-    """The result of `tryst.link`.
+    """The result of `gemel.link`.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class LinkedFiles:
 
         Raises
         ------
-        TrystError
+        GemelError
             FIELD_MISSING; SPECIFICATION if the specification links by the truth, which would prove nothing.
         """
         columns = Truth(*((truth, truth) if isinstance(truth, str) else truth))
@@ -96,30 +96,30 @@ class LinkedFiles:
 
         Raises
         ------
-        TrystError
+        GemelError
             MODULE_MISSING without the extra ``report``.
         """
-        from tryst.common.missing_module import missing_module
+        from gemel.common.missing_module import missing_module
 
         try:
-            from tryst.common.shown_report import Report
-            from tryst.coordinator.reports.linkage import render_report
+            from gemel.common.shown_report import Report
+            from gemel.coordinator.reports.linkage import render_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
         return Report(f"Linkage {self.specification.project}", render_report(self._content(evaluation), language))
 
     def charts(self, evaluation: EvaluationDocument | None = None) -> dict[str, alt.TopLevelMixin]:
         """The report's charts by name, such as ``weights``, ``levels`` and ``histogram``, as Altair objects."""
-        from tryst.common.missing_module import missing_module
+        from gemel.common.missing_module import missing_module
 
         try:
-            from tryst.coordinator.reports.linkage import charts_of
+            from gemel.coordinator.reports.linkage import charts_of
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
         return {name: chart.drawing for name, (chart, _) in charts_of(self._content(evaluation)).items()}
 
     def _content(self, evaluation: EvaluationDocument | None) -> ReportContent:
-        from tryst.coordinator.rehearsal.output_folder import report_content
+        from gemel.coordinator.rehearsal.output_folder import report_content
 
         return report_content(self.specification, self.statistics, evaluation)
 

@@ -1,4 +1,4 @@
-"""`tryst.link`: two files linked in this process."""
+"""`gemel.link`: two files linked in this process."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from tryst.carole.configuration import LimitsConfiguration
-from tryst.carole.engine import Resources
-from tryst.common.custodian.source.reading import compared_columns
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.frames import Records
-from tryst.common.parties import Side
-from tryst.common.processors import processors
-from tryst.common.progress import Progress, stages_on_terminal
-from tryst.coordinator.api.frames import table_of
-from tryst.coordinator.api.in_process import Keys, link_in_process
-from tryst.coordinator.api.linked_files import LinkedFiles
-from tryst.coordinator.api.specifications import AnySpecification, draft, specification_of
+from gemel.carole.configuration import LimitsConfiguration
+from gemel.carole.engine import Resources
+from gemel.common.custodian.source.reading import compared_columns
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.frames import Records
+from gemel.common.parties import Side
+from gemel.common.processors import processors
+from gemel.common.progress import Progress, stages_on_terminal
+from gemel.coordinator.api.frames import table_of
+from gemel.coordinator.api.in_process import Keys, link_in_process
+from gemel.coordinator.api.linked_files import LinkedFiles
+from gemel.coordinator.api.specifications import AnySpecification, draft, specification_of
 
 
 def link(
@@ -36,7 +36,7 @@ def link(
     """Link two files in this process, with the numbers of a linkage by the three services.
 
     For research, teaching and tests, where one person may have both files: nothing is protected from the caller. A live
-    linkage, in which no one sees both, is of `tryst.Client`; `tryst rehearse` tries one out with the real services.
+    linkage, in which no one sees both, is of `gemel.Client`; `gemel rehearse` tries one out with the real services.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def link(
 
     Raises
     ------
-    TrystError
+    GemelError
         As a custodian's service and Carole refuse records and specification; never with a record's value.
 
     Notes
@@ -75,14 +75,14 @@ def link(
 
     Examples
     --------
-    >>> import polars as pl, tryst
+    >>> import polars as pl, gemel
     >>> names = ["Ann", "Bob", "Cyd", "Dora", "Eli", "Fay", "Gus", "Hal", "Ida", "Joe"]
     >>> towns = ["Ely", "Ryde", "Bath", "Wells"]
     >>> people = pl.DataFrame({
     ...     "id": range(40), "name": [names[k % 10] for k in range(40)], "town": [towns[k // 10] for k in range(40)],
     ...     "born": [f"19{50 + k}-0{1 + k % 9}-1{k % 10}" for k in range(40)],
     ... })
-    >>> found = tryst.link(people[:30], people[10:], '''
+    >>> found = gemel.link(people[:30], people[10:], '''
     ... version: 1
     ... project: towns
     ... mode: open
@@ -120,6 +120,6 @@ def _bytes(memory: str) -> int:
     try:
         return LimitsConfiguration(memory=memory).memory_bytes
     except ValidationError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "expected a size", where="memory", got=repr(memory), remedy="write 512MiB or 3GiB"
         ) from None

@@ -1,4 +1,4 @@
-"""`tryst.Client`: a coordinator's live projects at Carole, from a notebook or a script."""
+"""`gemel.Client`: a coordinator's live projects at Carole, from a notebook or a script."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Self
 
 import polars as pl
 
-from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import LanguageCode
-from tryst.common.missing_module import missing_module
-from tryst.common.shown_report import Report
-from tryst.common.specification import (
+from gemel.carole.engine.specified import refuse_unidentified
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import LanguageCode
+from gemel.common.missing_module import missing_module
+from gemel.common.shown_report import Report
+from gemel.common.specification import (
     Specification,
     dump_specification,
     load_specification,
     specification_digest,
 )
-from tryst.coordinator.api.specifications import AnySpecification, Draft, specification_of
-from tryst.coordinator.client.connection import connect
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.coordinator.client.run_progress import RESOLVE
-from tryst.coordinator.client.terminal import STATE_WORDS
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.coordinator.api.specifications import AnySpecification, Draft, specification_of
+from gemel.coordinator.client.connection import connect
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.custodian_conditions import condition_lines
+from gemel.coordinator.client.run_progress import RESOLVE
+from gemel.coordinator.client.terminal import STATE_WORDS
+from gemel.protos.linkage.v1 import project_pb2
 
 POLL_SECONDS = 1.0
 
@@ -85,10 +85,10 @@ class ReleasedStatistics:
     statistics: StatisticsDocument = field(repr=False)
 
     def report(self, language: LanguageCode = "en") -> Report:
-        """The report that `tryst project results` writes, in a language: en, de or fr."""
+        """The report that `gemel project results` writes, in a language: en, de or fr."""
         try:
-            from tryst.coordinator.rehearsal.output_folder import report_content
-            from tryst.coordinator.reports.linkage import render_report
+            from gemel.coordinator.rehearsal.output_folder import report_content
+            from gemel.coordinator.reports.linkage import render_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
         content = report_content(self.specification, self.statistics, None)
@@ -99,7 +99,7 @@ class ReleasedStatistics:
 
 
 class Client:
-    """A coordinator's connection to Carole, as `tryst project` has it.
+    """A coordinator's connection to Carole, as `gemel project` has it.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ class Client:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION or CERTIFICATE before anything is sent; UNAVAILABLE; AUDIT if Carole's log does not continue what
         this coordinator has seen of it.
 
     Notes
     -----
-    A context manager: ``with tryst.Client("coordinator.yaml") as client:``. In modes block_keyed and shared
+    A context manager: ``with gemel.Client("coordinator.yaml") as client:``. In modes block_keyed and shared
     this process resolves the records while it waits for a run (`wait`).
     """
 
@@ -136,9 +136,9 @@ class Client:
     @property
     def _coordinator(self) -> Coordinator:
         if self._connected is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE, "the client is not connected", where=str(self._config),
-                remedy="use it within `with tryst.Client(...) as client:`",
+                remedy="use it within `with gemel.Client(...) as client:`",
             )  # fmt: skip
         return self._connected
 
@@ -162,7 +162,7 @@ class Client:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_IDENTIFIED for a specification that cannot be estimated; what Carole refuses with.
         """
         found = specification_of(spec)
@@ -174,7 +174,7 @@ class Client:
 
         Raises
         ------
-        TrystError
+        GemelError
             SPECIFICATION if Carole has another.
         """
         status, text = self._coordinator.get(project)
@@ -182,7 +182,7 @@ class Client:
         there = specification_digest(load_specification(text, f"{project} at Carole"))
         own = specification_digest(specification_of(spec))
         if there != own:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SPECIFICATION,
                 "Carole has another specification than the one to be approved",
                 where=project,
@@ -208,7 +208,7 @@ class Client:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND without a run; WRONG_STATE when the run has failed, or the project is blocked; UNAVAILABLE after
             `seconds`.
         """
@@ -217,9 +217,9 @@ class Client:
         deadline = time.monotonic() + seconds
         while (found := self.status(project)).state != state:
             if found.error:
-                raise TrystError(ErrorCode.WRONG_STATE, found.error, where=project)
+                raise GemelError(ErrorCode.WRONG_STATE, found.error, where=project)
             if time.monotonic() > deadline:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.UNAVAILABLE, f"the project did not come to the state `{state}`", where=project,
                     got=found.state, remedy="; ".join(found.waits) or "see `client.status(project)`",
                 )  # fmt: skip
@@ -229,7 +229,7 @@ class Client:
     def _follow(self, project: str) -> ProjectStatus:
         run = self._coordinator.get(project)[0].run.run
         if not run:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND, "the project has no run yet", where=project, remedy="client.start(project)"
             )
         resolved = False
@@ -239,7 +239,7 @@ class Client:
                 resolved = True
         found = self.status(project)
         if found.error:
-            raise TrystError(ErrorCode.WRONG_STATE, f"the run failed: {found.error}", where=project)
+            raise GemelError(ErrorCode.WRONG_STATE, f"the run failed: {found.error}", where=project)
         return found
 
     def results(self, project: str) -> ReleasedStatistics:
@@ -253,11 +253,11 @@ class Client:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if the run was not assessed.
         """
         try:
-            from tryst.coordinator.reports.disclosure import render_risk_report
+            from gemel.coordinator.reports.disclosure import render_risk_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
         run = self._coordinator.get(project)[0].run.run

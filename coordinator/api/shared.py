@@ -12,22 +12,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine import Resources
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.latent.known_records import KnownRecords
-from tryst.carole.engine.shared.comparing import compare_opened
-from tryst.carole.engine.shared.job import RowParts, Terms, assist, lead
-from tryst.carole.engine.specified import plan_of
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.encoding.shared_in_memory import shared_in_memory
-from tryst.common.parties import Side
-from tryst.common.progress import Progress
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.party import Party
-from tryst.common.specification import Specification
-from tryst.coordinator.api.block_keyed import Sent, resolved
-from tryst.coordinator.api.decided_pairs import DecidedPairs
+from gemel.carole.engine import Resources
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.latent.known_records import KnownRecords
+from gemel.carole.engine.shared.comparing import compare_opened
+from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
+from gemel.carole.engine.specified import plan_of
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.encoding.shared_in_memory import shared_in_memory
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.local_session import local_parties, together
+from gemel.common.sharing.party import Party
+from gemel.common.specification import Specification
+from gemel.coordinator.api.block_keyed import Sent, resolved
+from gemel.coordinator.api.decided_pairs import DecidedPairs
 
 NamedRows = tuple[Sent, NDArray[np.int64]]
 
@@ -44,7 +44,7 @@ def link_shared(
 
     Raises
     ------
-    TrystError
+    GemelError
         As the three parties' job, `carole.engine.compare` and the resolver.
 
     Notes

@@ -1,4 +1,4 @@
-"""`tryst.draft` and `tryst.check`: a specification proposed from two files, and one that is looked at."""
+"""`gemel.draft` and `gemel.check`: a specification proposed from two files, and one that is looked at."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.frames import Records
-from tryst.common.specification import (
+from gemel.carole.engine.specified import refuse_unidentified
+from gemel.common.frames import Records
+from gemel.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,
@@ -19,9 +19,9 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
-from tryst.common.specification.model.defaults import Mode
-from tryst.coordinator.api.frames import table_of
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.specification.model.defaults import Mode
+from gemel.coordinator.api.frames import table_of
+from gemel.coordinator.truth_columns import Truth
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CheckedSpecification:
     notes
         A sentence or two each; those that begin with ``WARNING`` first ask for a decision.
     specification_digest, encoding_digest
-        Hexadecimal, as `tryst spec check` prints them.
+        Hexadecimal, as `gemel spec check` prints them.
     """
 
     specification: Specification = field(repr=False)
@@ -135,24 +135,24 @@ def draft(
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if the files share no column worth comparing, or one has no column of identifiers; NOT_IDENTIFIED
         if they share too few; PARAMETER for another mode.
 
     Examples
     --------
-    >>> import polars as pl, tryst
+    >>> import polars as pl, gemel
     >>> people = pl.DataFrame({
     ...     "id": range(60), "surname": [f"{a}{b}son" for a in "ABCDEF" for b in "aeiouyabcd"],
     ...     "born": [f"19{40 + k}-0{1 + k % 9}-12" for k in range(60)], "town": ["Ely", "Ryde", "Bath"] * 20,
     ... })
-    >>> found = tryst.draft(people[:50], people[10:], mode="open")
+    >>> found = gemel.draft(people[:50], people[10:], mode="open")
     >>> [(field.name, field.kind) for field in found.specification.fields]
     [('surname', 'name'), ('born', 'date'), ('town', 'category')]
     """
-    from tryst.coordinator.draft.specification_draft import draft as propose
-    from tryst.coordinator.draft.specification_draft import drafted_mode
-    from tryst.risk.leakage.leakage_assessment import assess
+    from gemel.coordinator.draft.specification_draft import draft as propose
+    from gemel.coordinator.draft.specification_draft import drafted_mode
+    from gemel.risk.leakage.leakage_assessment import assess
 
     chosen = drafted_mode(mode, "mode")
     left, right = (
@@ -175,17 +175,17 @@ def check(spec: AnySpecification) -> CheckedSpecification:
 
     Raises
     ------
-    TrystErrors
+    GemelErrors
         SPECIFICATION, an error for each issue with its path and its remedy.
-    TrystError
+    GemelError
         NOT_IDENTIFIED for one that compares too little to be estimated.
 
     Examples
     --------
-    >>> import tryst
+    >>> import gemel
     >>> try:
-    ...     tryst.check("version: 1\\nproject: towns\\nmode: open\\n")
-    ... except tryst.TrystErrors as found:
+    ...     gemel.check("version: 1\\nproject: towns\\nmode: open\\n")
+    ... except gemel.GemelErrors as found:
     ...     for error in found.errors:
     ...         print(str(error).partition(";")[0])
     line 1, custodians: is missing

@@ -14,20 +14,20 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.custodian.steps.run_provenance import run_provenance
-from tryst.common.documents.provenance import LINKED_FILES
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role, Side
-from tryst.common.pki.members import Member, Members
-from tryst.common.records.table import numbers_of
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.pages import every_page
-from tryst.common.rpc.transfer import Fetch
-from tryst.common.specification import Specification, load_specification, specification_digest
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.wire.granted_variables import (
+from gemel.common.custodian.steps.run_provenance import run_provenance
+from gemel.common.documents.provenance import LINKED_FILES
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Member, Members
+from gemel.common.records.table import numbers_of
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.pages import every_page
+from gemel.common.rpc.transfer import Fetch
+from gemel.common.specification import Specification, load_specification, specification_digest
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.wire.granted_variables import (
     DRAWS,
     ID,
     LINKS,
@@ -36,10 +36,10 @@ from tryst.common.wire.granted_variables import (
     VariablesContext,
     open_variables,
 )
-from tryst.common.wire.sides import side_from_wire, side_to_wire
-from tryst.coordinator.analysis.linked_file import JoinedShare, joined
-from tryst.coordinator.client.connection import client
-from tryst.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
+from gemel.common.wire.sides import side_from_wire, side_to_wire
+from gemel.coordinator.analysis.linked_file import JoinedShare, joined
+from gemel.coordinator.client.connection import client
+from gemel.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
 
 
 @dataclass(frozen=True)
@@ -139,17 +139,17 @@ class Analyst:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND.
         """
         for found in self.projects():
             if found.spec.project == name:
                 return found
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             f"no specification of this project grants columns to {self._own.name}",
             where=name[:80],
-            remedy="see `tryst analyst list`; a project that is erased is not in it",
+            remedy="see `gemel analyst list`; a project that is erased is not in it",
         )
 
     def fetch(self, project: GrantedProject) -> tuple[ReceivedFile, Mapping[Side, bytes]]:
@@ -157,14 +157,14 @@ class Analyst:
 
         Raises
         ------
-        TrystError
+        GemelError
             WRONG_STATE if nothing is released, or a custodian has yet to send; SEALED, SIGNATURE or UPLOAD_CORRUPT if
             what arrives is not what they have signed for this specification and run; PARAMETER if it is of two runs.
         """
         where = f"project {project.spec.project}"
         if not project.run or project.missing:
             waits = " and ".join(side.title() for side in project.missing)
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 f"{waits} has yet to send its columns" if project.run else "no result has been released",
                 where=where,
@@ -207,7 +207,7 @@ class Analyst:
     def _project(self, reported: variables_pb2.VariableTransfers) -> GrantedProject:
         spec = load_specification(reported.specification, f"the specification of project {reported.project}")
         if spec.project != reported.project:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SPECIFICATION,
                 "Carole shows the specification of another project",
                 where=f"project {reported.project[:80]}",

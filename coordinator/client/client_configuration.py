@@ -8,18 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
-from tryst.common.keys.identity_configuration import IdentityConfiguration
-from tryst.common.language import LanguageCode
-from tryst.common.pki.list_pin import ListDigest, pin_line
-from tryst.common.web.console_configuration import ConsoleConfiguration
+from gemel.common.configuration import Configuration, ConfiguredPath, load_configuration
+from gemel.common.keys.identity_configuration import IdentityConfiguration
+from gemel.common.language import LanguageCode
+from gemel.common.pki.list_pin import ListDigest, pin_line
+from gemel.common.web.console_configuration import ConsoleConfiguration
 
 TEMPLATE = """\
 # The linkage coordinator: drives projects at Carole, sees no signature and no record.
 version: 1
 carole:
   address: {address}
-keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
 {pin}
 state: {state}  # folder in which it keeps what it has seen of Carole's audit log
 observability:
@@ -32,7 +32,7 @@ STEWARD_TEMPLATE = """\
 version: 1
 carole:
   address: {address}
-keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
 {pin}
 state: {state}  # folder in which it keeps what it has seen of Carole's audit log
 observability:
@@ -45,7 +45,7 @@ ANALYST_TEMPLATE = """\
 version: 1
 carole:
   address: {address}
-keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
 {pin}
 observability:
   share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
@@ -75,12 +75,12 @@ class CoordinatorConfiguration(Configuration):
     identity: IdentityConfiguration | None = None
     """Where the party's identity is, if not in the file ``identity.key`` in `keys`."""
     members_digest: ListDigest | None = None
-    """Pins the membership list, as `tryst party accept` shows its digest; none: that in `keys` is taken as it is."""
+    """Pins the membership list, as `gemel party accept` shows its digest; none: that in `keys` is taken as it is."""
     state: ConfiguredPath | None = None
     """Folder of `FileMemory`; that of the configuration file by default."""
     observability: ClientObservability = ClientObservability()
     console: ConsoleConfiguration = ConsoleConfiguration()
-    """How `tryst console` is served."""
+    """How `gemel console` is served."""
     language: LanguageCode = "en"
     """Of the reports that are written from what Carole sends, and of the console's pages, where the consoles have a
     catalogue of it; else they are English."""

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
-from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import load_certificate, names_role, role_of
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import ListPin
+from gemel.common.configuration import Configuration, ConfiguredPath, load_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import load_certificate, names_role, role_of
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListPin
 
 ROLES = (Role.COORDINATOR, Role.STEWARD)
 
@@ -35,12 +35,12 @@ def configured_role(config: Path, what: str) -> Role:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION or CERTIFICATE; NOT_ADMITTED for any other role.
     """
     role = _role(config)
     if role not in ROLES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             f"{what} is for coordinators and stewards",
             where=str(config),

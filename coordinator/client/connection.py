@@ -7,26 +7,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tryst.common.configuration import load_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role
-from tryst.common.periodic import Periodic
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import ListPin
-from tryst.common.pki.members import Members
-from tryst.common.pki.reader import Reader
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.dry_run import withheld_shown
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.trust import LOOK_SECONDS, Trust
-from tryst.common.witnessing.log_memory import FileMemory
-from tryst.common.witnessing.log_reader import LogReader
-from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.released_runs import ReleasedRuns
-from tryst.coordinator.client.terminal import show_ending, show_former_keys
+from gemel.common.configuration import load_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role
+from gemel.common.periodic import Periodic
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListPin
+from gemel.common.pki.members import Members
+from gemel.common.pki.reader import Reader
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.dry_run import withheld_shown
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.trust import LOOK_SECONDS, Trust
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.log_reader import LogReader
+from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.coordinator.client.terminal import show_ending, show_former_keys
 
 COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}
 """The group of each party's commands."""
@@ -67,13 +67,13 @@ class Client:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION if the list does not have it.
         """
         for member in self.members:
             if member.identity.hex == self.identity.public.hex:
                 return member.name
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the membership list does not have this folder's identity",
             where=str(self.folder.members),
@@ -110,7 +110,7 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION or CERTIFICATE, before anything is sent; UNAVAILABLE, AUDIT or SIGNATURE by `LogReader.check`.
     """
     settings = load_configuration(config, CoordinatorConfiguration)
@@ -130,7 +130,7 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
         identity = open_identity(settings.identity, folder.identity)
         linker = members.in_role(Role.LINKER).identity
         memory = FileMemory((settings.state or config.absolute().parent) / f"{role}.seen.json")
-        log = LogReader(connection, identity, linker, memory, f"tryst {COMMANDS[role]} accept-restore")
+        log = LogReader(connection, identity, linker, memory, f"gemel {COMMANDS[role]} accept-restore")
         if checked:
             log.check()
         yield Client(connection, identity, folder, linker, members, memory, log, trust)
@@ -143,7 +143,7 @@ def _renewed(connection: Connection, keys: Path, role: Role, pin: ListPin) -> It
 
     def look() -> bool:
         # Files that do not fit together yet change nothing.
-        with suppress(TrystError):
+        with suppress(GemelError):
             if trust.reload():
                 connection.renew(trust.tls.channel(), trust.members.in_role(Role.LINKER).server_name)
         return True

@@ -7,23 +7,23 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts, sign_new_epoch
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.progress import Progress
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.pages import every_page
-from tryst.common.rpc.status import passes
-from tryst.common.rpc.transfer import Fetch
-from tryst.coordinator.client.released_runs import ReleasedRuns
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts, sign_new_epoch
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.progress import Progress
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.pages import every_page
+from gemel.common.rpc.status import passes
+from gemel.common.rpc.transfer import Fetch
+from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
-    from tryst.common.pki.reader import Reader
-    from tryst.coordinator.client.risk_reports import Report
+    from gemel.common.pki.reader import Reader
+    from gemel.coordinator.client.risk_reports import Report
 
 WATCH_SECONDS = 60.0
 """How long one WatchRun stream may last; then it is simply opened again."""
@@ -146,7 +146,7 @@ class Coordinator:
                     yield status
                     if status.state in ENDED:
                         return
-            except TrystError as error:
+            except GemelError as error:
                 if not passes(error.code):
                     raise
             # The stream's deadline came, or Carole is away or has too many watchers: this call shows which.
@@ -160,14 +160,14 @@ class Coordinator:
 
     def resolve(self, project: str, run: str, progress: Progress) -> None:
         """Resolve the records of a run of mode block_keyed that waits for it; see `resolution`."""
-        from tryst.coordinator.resolver.resolver import resolve
+        from gemel.coordinator.resolver.resolver import resolve
 
         if self._resolver is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 "the run waits for a resolver, and this process has no key to open the custodians' handles with",
                 where=f"project {project}, run {run}",
-                remedy=f"tryst project watch {project}, with the coordinator's configuration",
+                remedy=f"gemel project watch {project}, with the coordinator's configuration",
             )
         resolve(self._connection, self._stub, self._resolver, self._identity, project, run, progress)
 
@@ -192,10 +192,10 @@ class Coordinator:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
         """
-        from tryst.coordinator.client.risk_reports import fetch_report
+        from gemel.coordinator.client.risk_reports import fetch_report
 
         return fetch_report(self._connection, project, run)
 

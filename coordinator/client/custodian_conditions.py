@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.protos.linkage.v1 import project_pb2
 
 SILENT_SECONDS = 600.0
 """A custodian that has not called for so long is named: it calls every few seconds while no long step keeps it."""

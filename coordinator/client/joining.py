@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tryst.common.ceremony.configurations import Joined
-from tryst.common.parties import Role
-from tryst.coordinator.client.client_configuration import analyst_template, steward_template, template
+from gemel.common.ceremony.configurations import Joined
+from gemel.common.parties import Role
+from gemel.coordinator.client.client_configuration import analyst_template, steward_template, template
 
 
 def configure(joined: Joined) -> str:

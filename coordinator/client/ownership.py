@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts, sign_new_epoch
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
-from tryst.common.pki.members import Members
-from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.common.wire.checkpoints import checkpoint_from_wire
-from tryst.coordinator.client.connection import Client
-from tryst.protos.linkage.v1 import (
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts, sign_new_epoch
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role
+from gemel.common.pki.members import Members
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.common.wire.checkpoints import checkpoint_from_wire
+from gemel.coordinator.client.connection import Client
+from gemel.protos.linkage.v1 import (
     coordination_pb2,
     coordination_pb2_grpc,
     project_pb2,
@@ -43,7 +43,7 @@ def offer_project(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for no reason, or a successor that is no coordinator; what Carole refuses with.
     """
     text = normalized_reason(reason)
@@ -99,7 +99,7 @@ def offered_project(found: Client, project: str) -> OfferedProject:
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE or AUDIT for an offer that its signer has not signed.
     """
     stub = found.connection.stub(coordination_pb2_grpc.CoordinationStub)
@@ -126,7 +126,7 @@ def take_project(found: Client, taken: OfferedProject) -> project_pb2.ProjectSta
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED or SIGNATURE: Carole's, also where it is no longer what was read.
     """
     project, epoch = taken.status.project, taken.status.epoch
@@ -158,7 +158,7 @@ def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, fou
     seen = checkpoint_from_wire(offer.seen)
     seen.verify(found.linker)
     if (offer.former, offer.successor) != (owner, found.name):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SIGNATURE,
             "the offer must be of the project's owner, and to you",
             where=f"hand-over of {project}",
@@ -171,7 +171,7 @@ def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, fou
     statement = HandOver(project, offer.former, offer.successor, seen, offer.reason)
     signer = found.members.named(offer.member)
     if signer.role is not Role.STEWARD and offer.member != offer.former:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SIGNATURE,
             "an offer is signed by the project's owner or by a steward",
             where=f"hand-over of {project}",

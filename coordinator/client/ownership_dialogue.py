@@ -6,11 +6,11 @@ from pathlib import Path
 
 import typer
 
-from tryst.common.parties import Role
-from tryst.coordinator.client.connection import client
-from tryst.coordinator.client.ownership import offer_project, offered_project, take_project
-from tryst.coordinator.client.terminal import console, show_mode
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.parties import Role
+from gemel.coordinator.client.connection import client
+from gemel.coordinator.client.ownership import offer_project, offered_project, take_project
+from gemel.coordinator.client.terminal import console, show_mode
+from gemel.protos.linkage.v1 import project_pb2
 
 
 def hand_over(
@@ -26,7 +26,7 @@ def hand_over(
     with client(config, role, dry_run=dry_run) as found:
         status = offer_project(found, role, project, successor, reason, former=former)
     if status.successor:
-        console.print(f"Next: {successor} runs `tryst project take-over {project}`.", highlight=False)
+        console.print(f"Next: {successor} runs `gemel project take-over {project}`.", highlight=False)
     return status
 
 

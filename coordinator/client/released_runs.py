@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tryst.common.witnessing.log_memory import FileMemory
-from tryst.common.witnessing.log_reader import LogReader
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.log_reader import LogReader
+from gemel.protos.linkage.v1 import project_pb2
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ReleasedRuns:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `LogReader.check_release`.
 
         Notes

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import typer
 
-from tryst.common.parties import Role
-from tryst.common.witnessing.wording import decided_line, released_lines, restored_lines
-from tryst.coordinator.client.connection import client
-from tryst.coordinator.client.terminal import console
+from gemel.common.parties import Role
+from gemel.common.witnessing.wording import decided_line, released_lines, restored_lines
+from gemel.coordinator.client.connection import client
+from gemel.coordinator.client.terminal import console
 
 
 def decide_restored(
@@ -19,7 +19,7 @@ def decide_restored(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `LogReader.restored` and `LogReader.decide`.
     """
     with client(config, role, checked=False, dry_run=dry_run) as found:

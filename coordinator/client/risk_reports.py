@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tryst.common.documents.assessment_document import AssessmentDocument
-from tryst.common.language import LanguageCode
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.transfer import Fetch
-from tryst.coordinator.client.terminal import console
-from tryst.coordinator.client.verdict import verdict_lines
-from tryst.coordinator.reports.disclosure import write_risk_report
-from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
+from gemel.common.documents.assessment_document import AssessmentDocument
+from gemel.common.language import LanguageCode
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.transfer import Fetch
+from gemel.coordinator.client.terminal import console
+from gemel.coordinator.client.verdict import verdict_lines
+from gemel.coordinator.reports.disclosure import write_risk_report
+from gemel.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
 MAX_REPORT_BYTES = 64 << 20
 
@@ -37,7 +37,7 @@ def fetch_report(connection: Connection, project: str, run: str) -> Report:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if the run was not assessed; otherwise as `Fetch`.
     """
     stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.protos.linkage.v1 import project_pb2
 
 HELD = 3
 """Exit code: the result's disclosure risk is above a limit, and it waits for a steward."""
@@ -20,7 +20,7 @@ def ending_of(status: project_pb2.ProjectStatus) -> tuple[int, str]:
     """
     name = status.project
     if status.state == project_pb2.PROJECT_STATE_HELD:
-        return HELD, f"HELD: the result of {name} waits for a steward; `tryst project report {name}` shows why"
+        return HELD, f"HELD: the result of {name} waits for a steward; `gemel project report {name}` shows why"
     if status.state == project_pb2.PROJECT_STATE_ASSESSED and status.blocking_error:
-        return REFUSED, f"REFUSED: {status.blocking_error}; `tryst project report {name}` fetches it"
+        return REFUSED, f"REFUSED: {status.blocking_error}; `gemel project report {name}` fetches it"
     return 0, ""

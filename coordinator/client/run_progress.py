@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.coordinator.client.terminal import ABSENT, console
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.custodian_conditions import condition_lines
+from gemel.coordinator.client.terminal import ABSENT, console
+from gemel.protos.linkage.v1 import project_pb2
 
 RESOLVE = "resolve"
 """The stage in which a run of mode block_keyed waits for this process."""
 
-_TAKE_PART = "take part in the computation, by `tryst compute`"
+_TAKE_PART = "take part in the computation, by `gemel compute`"
 
 STAGE_WORDS = {
     **dict.fromkeys(("await-parties", "await-coordinator", "await-steward"), _TAKE_PART),
@@ -76,12 +76,12 @@ def follow_run(
 
     Raises
     ------
-    TrystError
+    GemelError
         If there is no run, or when it has failed; what `check` raises.
     """
     if not run:
-        raise TrystError(
-            ErrorCode.NOT_FOUND, "the project has no run yet", where=project, remedy=f"tryst project start {project}"
+        raise GemelError(
+            ErrorCode.NOT_FOUND, "the project has no run yet", where=project, remedy=f"gemel project start {project}"
         )
     last = project_pb2.RunStatus()
     with bars() as progress:
@@ -117,7 +117,7 @@ def follow_run(
             for task in progress.task_ids:
                 progress.update(task, completed=1.0)
     if last.state == project_pb2.RUN_STATE_FAILED:
-        raise TrystError(ErrorCode.WRONG_STATE, f"the run failed: {last.error}", where=project)
+        raise GemelError(ErrorCode.WRONG_STATE, f"the run failed: {last.error}", where=project)
     console.print("done" if last.links_withheld else f"{last.links:,} links")
     return last
 

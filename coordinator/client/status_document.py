@@ -1,13 +1,13 @@
-"""The status of a project as plain values, for programs: what `tryst project status --json` prints."""
+"""The status of a project as plain values, for programs: what `gemel project status --json` prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from tryst.common.rpc.certificate_endings import ending_lines
-from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.coordinator.client.custodian_conditions import condition_lines
+from gemel.protos.linkage.v1 import project_pb2
 
 
 def projects_document(

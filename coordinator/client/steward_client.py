@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tryst.common.audit import AuditEntry, Checkpoint
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.audit.steward_decision import sign_decision
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.parties import Role
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.pages import every_page
-from tryst.common.wire.checkpoints import checkpoint_from_wire
-from tryst.common.witnessing.shown_entry import believed_entry
-from tryst.coordinator.client.connection import client
-from tryst.coordinator.client.released_runs import ReleasedRuns
-from tryst.coordinator.client.risk_reports import Report, fetch_report
-from tryst.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
+from gemel.common.audit import AuditEntry, Checkpoint
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.steward_decision import sign_decision
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.parties import Role
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.pages import every_page
+from gemel.common.wire.checkpoints import checkpoint_from_wire
+from gemel.common.witnessing.shown_entry import believed_entry
+from gemel.coordinator.client.connection import client
+from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.coordinator.client.risk_reports import Report, fetch_report
+from gemel.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 
 class Steward:
@@ -71,7 +71,7 @@ class Steward:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
         """
         return fetch_report(self._connection, project, run)
@@ -103,7 +103,7 @@ class Steward:
 
         Raises
         ------
-        TrystError
+        GemelError
             SIGNATURE; AUDIT for an entry that is not in the log.
         """
         while True:
@@ -121,7 +121,7 @@ class Steward:
 def _believed(reported: audit_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
     entry = believed_entry(reported, shown)
     if entry.sequence <= after:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.AUDIT,
             "Carole shows entries of her audit log out of their order",
             where=f"audit log, entry {entry.sequence}",

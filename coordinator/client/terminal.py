@@ -8,23 +8,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 
-from tryst.common.fitting_table import FittingTable
-from tryst.common.message_words import listed
-from tryst.common.pki.certificates import load_certificate
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.ending import ending
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
-from tryst.common.records.csv_form import form_line
-from tryst.common.records.sources import Source
-from tryst.common.rpc.certificate_endings import ending_lines
-from tryst.common.specification import Specification
-from tryst.common.specification.model.defaults import Mode
-from tryst.common.specification.notes.modes import JOINED, SENT
-from tryst.common.wire.sides import side_from_wire
-from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.fitting_table import FittingTable
+from gemel.common.message_words import listed
+from gemel.common.pki.certificates import load_certificate
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import ending
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
+from gemel.common.records.csv_form import form_line
+from gemel.common.records.sources import Source
+from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.common.specification import Specification
+from gemel.common.specification.model.defaults import Mode
+from gemel.common.specification.notes.modes import JOINED, SENT
+from gemel.common.wire.sides import side_from_wire
+from gemel.coordinator.client.custodian_conditions import condition_lines
+from gemel.protos.linkage.v1 import project_pb2
 
 console = Console()
 """Where results go."""
@@ -183,9 +183,9 @@ def _run(status: project_pb2.ProjectStatus) -> str:
         case project_pb2.RUN_STATE_FAILED:
             return f"failed: {run.error}"
         case project_pb2.RUN_STATE_RESOLVING:
-            return f"waits: {'tryst project watch' if run.stage == 'resolve' else 'handles of the custodians'}"
+            return f"waits: {'gemel project watch' if run.stage == 'resolve' else 'handles of the custodians'}"
         case project_pb2.RUN_STATE_RUNNING | project_pb2.RUN_STATE_QUEUED if run.stage in ABSENT:
-            return f"waits for `tryst compute`: {ABSENT[run.stage]}"
+            return f"waits for `gemel compute`: {ABSENT[run.stage]}"
         case project_pb2.RUN_STATE_RUNNING:
             return f"{run.stage} {run.fraction:.0%}"
         case _:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.status import passes
-from tryst.common.specification import Specification, specification_digest
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.coordinator.client.run_ending import REFUSED, ending_of
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.client.terminal import STATE_WORDS, console, show_projects
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.status import passes
+from gemel.common.specification import Specification, specification_digest
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.custodian_conditions import condition_lines
+from gemel.coordinator.client.run_ending import REFUSED, ending_of
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.client.terminal import STATE_WORDS, console, show_projects
+from gemel.protos.linkage.v1 import project_pb2
 
 POLL_SECONDS = 1.0
 
@@ -43,7 +43,7 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS if the project has another specification; WRONG_STATE for a run that fails, or an erased project.
     """
     name, digest = spec.project, specification_digest(spec)
@@ -52,7 +52,7 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
         console.print(f"Approving specification {digest.hex()}", highlight=False)
         coordinator.approve(name, digest, status.epoch)
         console.print(
-            "Waiting for the custodians: `tryst alice approve`, `tryst bob approve`. Ctrl-C ends the waiting."
+            "Waiting for the custodians: `gemel alice approve`, `gemel bob approve`. Ctrl-C ends the waiting."
         )
     status = _awaited(coordinator, name, lambda status: status.state not in _BEFORE_RUN)
     if status.state == project_pb2.PROJECT_STATE_CONTRIBUTED and _needs_run(status.run):
@@ -63,11 +63,11 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
         status = coordinator.get(name)[0]
     code, line = ending_of(status)
     if code and code != REFUSED:
-        console.print(f"{line}. Waiting for `tryst steward release {name}`, or refuse.", highlight=False)
+        console.print(f"{line}. Waiting for `gemel steward release {name}`, or refuse.", highlight=False)
         status = _awaited(coordinator, name, lambda status: status.state != project_pb2.PROJECT_STATE_HELD)
         code, line = ending_of(status)
     if status.state == project_pb2.PROJECT_STATE_ERASED:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "the project is erased",
             where=f"project {name}",
@@ -82,17 +82,17 @@ def _there(coordinator: Coordinator, name: str, text: str, digest: bytes) -> pro
     """The project, created if there is none of the name."""
     try:
         status, _ = coordinator.get(name)
-    except TrystError as error:
+    except GemelError as error:
         if error.code is not ErrorCode.NOT_FOUND:
             raise
         status = coordinator.create(text)
     if status.specification_digest != digest:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS,
             "the project is there with another specification",
             where=f"project {name}",
             got=status.specification_digest.hex(),
-            remedy="propose this one by `tryst project amend`, or give it another name",
+            remedy="propose this one by `gemel project amend`, or give it another name",
         )
     return status
 
@@ -109,7 +109,7 @@ def _awaited(
     while True:
         try:
             status, _ = coordinator.get(name)
-        except TrystError as error:
+        except GemelError as error:
             if not passes(error.code):
                 raise
             time.sleep(POLL_SECONDS)  # Carole is away for a while, or has too many callers

@@ -1,4 +1,4 @@
-"""``tryst analyst``: who receives columns of linked records without being a party to the linkage."""
+"""``gemel analyst``: who receives columns of linked records without being a party to the linkage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.common.json_output import Json, print_json
+from gemel.common.json_output import Json, print_json
 
 app = typer.Typer(
     help="Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "
@@ -15,7 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Config = Annotated[Path, typer.Option("--config", help="The analyst's configuration.", envvar="TRYST_ANALYST")]
+Config = Annotated[Path, typer.Option("--config", help="The analyst's configuration.", envvar="GEMEL_ANALYST")]
 DEFAULT_CONFIG = Path("analyst.yaml")
 
 
@@ -27,7 +27,7 @@ def analyst() -> None:
 @app.command("list")
 def list_granted(config: Config = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """Show the projects that grant you columns, and whether the custodians have sent them."""
-    from tryst.coordinator.client.analyst_client import connect_analyst
+    from gemel.coordinator.client.analyst_client import connect_analyst
 
     with connect_analyst(config) as connected:
         found = connected.projects()
@@ -54,12 +54,12 @@ def fetch(
     Each row is a link: its id, its probability, and the granted columns. The file says in its metadata of which run and
     specification it is.
     """
-    from tryst.common.documents.provenance import CLASSES, LINKED_FILES
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.coordinator.client.analyst_client import connect_analyst
+    from gemel.common.documents.provenance import CLASSES, LINKED_FILES
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.coordinator.client.analyst_client import connect_analyst
 
     if not force and (there := [name for name in LINKED_FILES.values() if (out / name).exists()]):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS,
             "the file exists",
             where=str(out / there[0]),

@@ -1,4 +1,4 @@
-"""``tryst compute``: the coordinator's and a steward's part in computations of mode shared, as a service."""
+"""``gemel compute``: the coordinator's and a steward's part in computations of mode shared, as a service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.common.parent_process import OPTION
+from gemel.common.parent_process import OPTION
 
 
 def command(
@@ -16,7 +16,7 @@ def command(
         typer.Option(
             "--config",
             help="The configuration of a coordinator or a steward.",
-            envvar=["TRYST_COMPUTE", "TRYST_COORDINATOR", "TRYST_STEWARD"],
+            envvar=["GEMEL_COMPUTE", "GEMEL_COORDINATOR", "GEMEL_STEWARD"],
         ),
     ] = Path("coordinator.yaml"),
     once: Annotated[
@@ -36,6 +36,6 @@ def command(
     what it takes part in, and shows it; whatever breaks is begun again by itself. It sends nothing of its own, and
     keeps nothing. Ctrl-C ends it.
     """
-    from tryst.coordinator.computing.serving import serve
+    from gemel.coordinator.computing.serving import serve
 
     serve(config, once=once, ready_file=ready_file, with_parent=with_parent)

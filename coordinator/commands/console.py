@@ -1,4 +1,4 @@
-"""``tryst console``: what coordinators and stewards do by commands, on pages in a browser."""
+"""``gemel console``: what coordinators and stewards do by commands, on pages in a browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def command(
         typer.Option(
             "--config",
             help="The configuration of a coordinator or a steward.",
-            envvar=["TRYST_CONSOLE", "TRYST_COORDINATOR", "TRYST_STEWARD"],
+            envvar=["GEMEL_CONSOLE", "GEMEL_COORDINATOR", "GEMEL_STEWARD"],
         ),
     ] = Path("coordinator.yaml"),
     listen: Annotated[
@@ -28,11 +28,11 @@ def command(
     machine only, and prints a link that opens it once; a session ends when it is not used. Where an organisation shares
     one, the configuration names its single sign-on. Ctrl-C ends it.
     """
-    from tryst.common.configuration import load_configuration
-    from tryst.common.web.serving import Place, listening, show_link
-    from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
-    from tryst.coordinator.console.application import console_of
-    from tryst.coordinator.console.member import member_of
+    from gemel.common.configuration import load_configuration
+    from gemel.common.web.serving import Place, listening, show_link
+    from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
+    from gemel.coordinator.console.application import console_of
+    from gemel.coordinator.console.member import member_of
 
     with member_of(config) as member:
         settings = listening(load_configuration(config, CoordinatorConfiguration).console, listen)

@@ -1,4 +1,4 @@
-"""``tryst demo``: a whole linkage on invented people, explained as it happens, its result assessed."""
+"""``gemel demo``: a whole linkage on invented people, explained as it happens, its result assessed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.coordinator.commands.report_language import ReportLanguage
+from gemel.coordinator.commands.report_language import ReportLanguage
 
 SHARE_IN_COMMON = 0.5
 UNMEASURED = 10_000
@@ -15,7 +15,7 @@ UNMEASURED = 10_000
 demonstration's time: in four draws their gate never refused it. Of 20,000 people it did twice."""
 
 _NOT_MEASURED = (
-    "What Carole could learn under it was not measured, as `tryst spec draft` would: each custodian measures it before"
+    "What Carole could learn under it was not measured, as `gemel spec draft` would: each custodian measures it before"
     " it sends anything, and refuses above its limit."
 )
 _ACCEPTED = "What Carole could learn under it was measured, and is within the custodians' limits."
@@ -49,21 +49,21 @@ def command(
     """
     import numpy as np
 
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.specification import dump_specification
-    from tryst.coordinator.client.terminal import console, show_mode
-    from tryst.coordinator.demonstration.people import TRUTH, two_files
-    from tryst.coordinator.demonstration.people.disclosure import with_policy
-    from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
-    from tryst.coordinator.draft.specification_draft import draft, drafted_mode
-    from tryst.coordinator.rehearsal.narration import Narrator
-    from tryst.coordinator.rehearsal.output_folder import rehearse_into
-    from tryst.coordinator.truth_columns import Truth
-    from tryst.risk.leakage.leakage_assessment import assess
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.specification import dump_specification
+    from gemel.coordinator.client.terminal import console, show_mode
+    from gemel.coordinator.demonstration.people import TRUTH, two_files
+    from gemel.coordinator.demonstration.people.disclosure import with_policy
+    from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+    from gemel.coordinator.draft.specification_draft import draft, drafted_mode
+    from gemel.coordinator.rehearsal.narration import Narrator
+    from gemel.coordinator.rehearsal.output_folder import rehearse_into
+    from gemel.coordinator.truth_columns import Truth
+    from gemel.risk.leakage.leakage_assessment import assess
 
     chosen = drafted_mode(mode, "--mode")
     if variables and chosen != "block_keyed":
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "--variables has a specification of its own",
             where="--mode",

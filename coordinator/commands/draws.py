@@ -1,4 +1,4 @@
-"""``tryst draws``: what a researcher estimates from drawn linkages, combined by Rubin's rules."""
+"""``gemel draws``: what a researcher estimates from drawn linkages, combined by Rubin's rules."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tryst.common.json_output import JsonFile, write_json
+from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tryst.coordinator.analysis.rubin import Combined
+    from gemel.coordinator.analysis.rubin import Combined
 
 app = typer.Typer(
     help="Estimates from drawn linkages (the grant draws), combined into one with an interval.", no_args_is_help=True
@@ -34,7 +34,7 @@ def combine(
     """Combine one estimate of each drawn linkage by Rubin's rules."""
     import math
 
-    from tryst.coordinator.analysis.rubin import combined
+    from gemel.coordinator.analysis.rubin import combined
 
     columns = _columns(estimates, ("estimate", "variance"))
     found = combined(list(columns["estimate"]), list(columns["variance"]), math.inf if degrees is None else degrees)
@@ -55,7 +55,7 @@ def slope(
 
     False links make a slope too small in every draw; their probabilities correct that.
     """
-    from tryst.coordinator.analysis.linked_regression import combined_slope
+    from gemel.coordinator.analysis.linked_regression import combined_slope
 
     columns = _columns(pairs, ("draw", "link_probability", x, y))
     found = combined_slope(columns["draw"], columns[x], columns[y], columns["link_probability"])
@@ -66,18 +66,18 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[np.float64
     """Columns of numbers; FIELD_MISSING or PARAMETER otherwise."""
     import polars as pl
 
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.records.registry import read_table
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.records.registry import read_table
 
     table = read_table(path)
     missing = [name for name in names if name not in table.columns]
     if missing:
-        raise TrystError(ErrorCode.FIELD_MISSING, f"no column {', '.join(missing)}", where=str(path))
+        raise GemelError(ErrorCode.FIELD_MISSING, f"no column {', '.join(missing)}", where=str(path))
     found = {}
     for name in names:
         numbers = table[name].cast(pl.Float64, strict=False)
         if numbers.null_count():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "expected a number in every row",
                 where=f"{path}, column {name}",

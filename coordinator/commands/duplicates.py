@@ -1,4 +1,4 @@
-"""``tryst duplicates``: the people who are in one file more than once, at home."""
+"""``gemel duplicates``: the people who are in one file more than once, at home."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.json_output import Json, print_json
-from tryst.coordinator.commands.report_language import ReportLanguage
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.json_output import Json, print_json
+from gemel.coordinator.commands.report_language import ReportLanguage
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -33,21 +33,21 @@ def command(
     probability of each record to be of its person), model.json, linkage.json and an offline report.html. Nothing is
     sent anywhere. No record is removed: who is right about a duplicate is for you to decide.
     """
-    from tryst.carole.configuration import LimitsConfiguration
-    from tryst.carole.engine import Resources
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.parties import Side
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.common.records.registry import file_source
-    from tryst.common.specification import read_specification
-    from tryst.coordinator.client.run_progress import bars
-    from tryst.coordinator.client.terminal import console, show_form
-    from tryst.coordinator.duplicates.own_file import own_duplicates, write_duplicates
-    from tryst.coordinator.rehearsal.narration import show_warnings
-    from tryst.coordinator.rehearsal.output_folder import check_memory
+    from gemel.carole.configuration import LimitsConfiguration
+    from gemel.carole.engine import Resources
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.parties import Side
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.common.records.registry import file_source
+    from gemel.common.specification import read_specification
+    from gemel.coordinator.client.run_progress import bars
+    from gemel.coordinator.client.terminal import console, show_form
+    from gemel.coordinator.duplicates.own_file import own_duplicates, write_duplicates
+    from gemel.coordinator.rehearsal.narration import show_warnings
+    from gemel.coordinator.rehearsal.output_folder import check_memory
 
     if side not in set(Side):
-        raise TrystError(ErrorCode.PARAMETER, "expected alice or bob", where="--side", got=side[:40])
+        raise GemelError(ErrorCode.PARAMETER, "expected alice or bob", where="--side", got=side[:40])
     specification = read_specification(spec)
     check_memory(memory)
     source = file_source(file, CsvOptions(encoding, separator).checked())

@@ -1,4 +1,4 @@
-"""``tryst init``: keys, certificates and a configuration for every party, on one machine."""
+"""``gemel init``: keys, certificates and a configuration for every party, on one machine."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.suite import Suite
+from gemel.common.suite import Suite
 
 if TYPE_CHECKING:
-    from tryst.common.parties import Side
-    from tryst.common.pki.folders import PartyFolder
-    from tryst.common.pki.members import Members
+    from gemel.common.parties import Side
+    from gemel.common.pki.folders import PartyFolder
+    from gemel.common.pki.members import Members
 
 
 def command(
@@ -33,17 +33,17 @@ def command(
     """Make a folder per party with its keys, certificate and configuration, and the authority that issued them.
 
     For trying out, and for parties that trust whoever runs this command with their keys at the start. Organisations
-    that do not share a machine use `tryst party`, where no private key travels.
+    that do not share a machine use `gemel party`, where no private key travels.
     """
-    from tryst.carole.configuration import template as carole_yaml
-    from tryst.common.keys.fingerprint import in_groups
-    from tryst.common.observability.settings import local
-    from tryst.common.parties import Role, Side
-    from tryst.common.pki.addresses import host_of, listening
-    from tryst.common.pki.provisioning import PARTIES, provision
-    from tryst.coordinator.client.client_configuration import analyst_template as analyst_yaml
-    from tryst.coordinator.client.client_configuration import steward_template as steward_yaml
-    from tryst.coordinator.client.client_configuration import template as coordinator_yaml
+    from gemel.carole.configuration import template as carole_yaml
+    from gemel.common.keys.fingerprint import in_groups
+    from gemel.common.observability.settings import local
+    from gemel.common.parties import Role, Side
+    from gemel.common.pki.addresses import host_of, listening
+    from gemel.common.pki.provisioning import PARTIES, provision
+    from gemel.coordinator.client.client_configuration import analyst_template as analyst_yaml
+    from gemel.coordinator.client.client_configuration import steward_template as steward_yaml
+    from gemel.coordinator.client.client_configuration import template as coordinator_yaml
 
     host, port = host_of(address)
     made = provision(
@@ -77,19 +77,19 @@ def command(
     typer.echo(f"{'authority':<12} {made.authority}  (take it offline)")
     typer.echo("")
     typer.echo("Give each party its own folder and no other. Then, each on its own machine:")
-    typer.echo(f"  tryst carole init --config {made.parties['carole'].path / 'carole.yaml'}    # once")
-    typer.echo(f"  tryst carole serve --config {made.parties['carole'].path / 'carole.yaml'}")
+    typer.echo(f"  gemel carole init --config {made.parties['carole'].path / 'carole.yaml'}    # once")
+    typer.echo(f"  gemel carole serve --config {made.parties['carole'].path / 'carole.yaml'}")
     for side in Side:
         path = made.parties[str(side)].path
-        typer.echo(f"  tryst {side} serve --config {path / f'{side}.yaml'}    # its records: {path / f'{side}.csv'}")
-    typer.echo(f"  tryst project status --config {made.parties['coordinator'].path / 'coordinator.yaml'}")
+        typer.echo(f"  gemel {side} serve --config {path / f'{side}.yaml'}    # its records: {path / f'{side}.csv'}")
+    typer.echo(f"  gemel project status --config {made.parties['coordinator'].path / 'coordinator.yaml'}")
 
 
 def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
-    from tryst.common.custodian.templates import custodian_yaml
-    from tryst.common.keys.fingerprint import in_groups
-    from tryst.common.observability.settings import local
-    from tryst.common.parties import Party
+    from gemel.common.custodian.templates import custodian_yaml
+    from gemel.common.keys.fingerprint import in_groups
+    from gemel.common.observability.settings import local
+    from gemel.common.parties import Party
 
     def configure(_folder: PartyFolder, members: Members) -> dict[str, str]:
         peer = members.in_role(side.other.role).identity.fingerprint

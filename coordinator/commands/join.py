@@ -1,4 +1,4 @@
-"""``tryst join``: the linked file, from the custodians' shares and their own files."""
+"""``gemel join``: the linked file, from the custodians' shares and their own files."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def command(
     With both shares, at whoever may have them; with one share and its file, at a custodian, who passes the result on
     without identifiers. The file's metadata has the run, the specification's digest and what the probabilities mean.
     """
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.coordinator.analysis.share_files import OwnFile, join
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.coordinator.analysis.share_files import OwnFile, join
 
     if table not in ("links", "pairs", "draws"):
-        raise TrystError(ErrorCode.PARAMETER, "must be links, pairs or draws", where="--table", got=table[:40])
+        raise GemelError(ErrorCode.PARAMETER, "must be links, pairs or draws", where="--table", got=table[:40])
     kept = {"none": (), "alice": ("alice",), "bob": ("bob",), "both": ("alice", "bob")}.get(unlinked)
     if kept is None:
-        raise TrystError(ErrorCode.PARAMETER, "must be none, alice, bob or both", where="--unlinked", got=unlinked[:40])
+        raise GemelError(ErrorCode.PARAMETER, "must be none, alice, bob or both", where="--unlinked", got=unlinked[:40])
     if out.exists() and not force:
-        raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
+        raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
     given = {
         "alice": (alice, alice_file, alice_identifier, alice_variables),
         "bob": (bob, bob_file, bob_identifier, bob_variables),
@@ -58,7 +58,7 @@ def command(
         if file is not None
     }
     if lacking := [side for side in kept if side not in files]:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "records without a link are found in the custodian's file", where="--unlinked",
             remedy=f"give --{lacking[0]}-file",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""``tryst project``: the coordinator's side of a live linkage."""
+"""``gemel project``: the coordinator's side of a live linkage."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.dry_run_option import DryRun
-from tryst.common.json_output import Json, print_json
-from tryst.common.language import LanguageCode
-from tryst.common.project_names import project_names
-from tryst.coordinator.commands.report_language import ConfiguredLanguage
+from gemel.common.dry_run_option import DryRun
+from gemel.common.json_output import Json, print_json
+from gemel.common.language import LanguageCode
+from gemel.common.project_names import project_names
+from gemel.coordinator.commands.report_language import ConfiguredLanguage
 
 if TYPE_CHECKING:
-    from tryst.coordinator.client.coordinator_client import Coordinator
-    from tryst.protos.linkage.v1 import project_pb2
+    from gemel.coordinator.client.coordinator_client import Coordinator
+    from gemel.protos.linkage.v1 import project_pb2
 
 app = typer.Typer(
     help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
@@ -27,7 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Config = Annotated[Path, typer.Option("--config", help="The coordinator's configuration.", envvar="TRYST_COORDINATOR")]
+Config = Annotated[Path, typer.Option("--config", help="The coordinator's configuration.", envvar="GEMEL_COORDINATOR")]
 Project = Annotated[
     str, typer.Argument(help="The project's name, as in its specification.", autocompletion=project_names)
 ]
@@ -49,12 +49,12 @@ def run(
     that is held. Ended, it is typed again, and goes on where the project is. It ends with status 4 if the result was
     refused.
     """
-    from tryst.carole.engine.specified import refuse_unidentified
-    from tryst.common.specification import read_specification
-    from tryst.coordinator.client.client_configuration import report_language
-    from tryst.coordinator.client.status_document import status_document
-    from tryst.coordinator.client.terminal import show_mode
-    from tryst.coordinator.client.whole_project import carry_through
+    from gemel.carole.engine.specified import refuse_unidentified
+    from gemel.common.specification import read_specification
+    from gemel.coordinator.client.client_configuration import report_language
+    from gemel.coordinator.client.status_document import status_document
+    from gemel.coordinator.client.terminal import show_mode
+    from gemel.coordinator.client.whole_project import carry_through
 
     spec = read_specification(specification)
     refuse_unidentified(spec)
@@ -77,10 +77,10 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a project at Carole from a specification. Nothing happens before all have approved it."""
-    from tryst.coordinator.client.terminal import console
+    from gemel.coordinator.client.terminal import console
 
     name = _propose(specification, config, lambda coordinator, text: coordinator.create(text), dry_run, as_json)
-    console.print(f"Next: tryst project approve {name}")
+    console.print(f"Next: gemel project approve {name}")
 
 
 @app.command()
@@ -95,10 +95,10 @@ def amend(
     Fields, cleaning, tokens, bits, rules and variables may not change. All must approve the new specification; the
     project then goes on where it was, and a run under it is judged together with what was released before.
     """
-    from tryst.coordinator.client.terminal import console
+    from gemel.coordinator.client.terminal import console
 
     name = _propose(specification, config, lambda coordinator, text: coordinator.amend(text), dry_run, as_json)
-    console.print(f"Next: tryst project approve {name}, and both custodians approve it too")
+    console.print(f"Next: gemel project approve {name}, and both custodians approve it too")
 
 
 def _propose(
@@ -109,9 +109,9 @@ def _propose(
     as_json: bool,
 ) -> str:
     """Read a specification, show its mode, bring it to Carole; the project's name."""
-    from tryst.carole.engine.specified import refuse_unidentified
-    from tryst.common.specification import read_specification
-    from tryst.coordinator.client.terminal import show_mode
+    from gemel.carole.engine.specified import refuse_unidentified
+    from gemel.common.specification import read_specification
+    from gemel.coordinator.client.terminal import show_mode
 
     spec = read_specification(path)
     refuse_unidentified(spec)
@@ -126,10 +126,10 @@ def approve(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun =
     """Sign the specification on the coordinator's behalf.
 
     What is signed is the specification as Carole has it; its digest is shown, so that it can be compared with the one
-    that `tryst spec check` prints.
+    that `gemel spec check` prints.
     """
-    from tryst.common.specification import load_specification, specification_digest
-    from tryst.coordinator.client.terminal import console
+    from gemel.common.specification import load_specification, specification_digest
+    from gemel.coordinator.client.terminal import console
 
     with _coordinator(config, dry_run=dry_run) as coordinator:
         found, text = coordinator.get(project)
@@ -137,7 +137,7 @@ def approve(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun =
         digest = specification_digest(load_specification(text, f"{project} at Carole"))
         console.print(f"Approving specification {digest.hex()}", highlight=False, soft_wrap=True)
         _show([coordinator.approve(project, digest, found.epoch)], as_json)
-    console.print("Next: each custodian runs `tryst alice approve` (or bob); then `tryst project start`.")
+    console.print("Next: each custodian runs `gemel alice approve` (or bob); then `gemel project start`.")
 
 
 @app.command("new-epoch")
@@ -161,8 +161,8 @@ def new_epoch(
     epoch; the specification stays. Not after a release, and for a few epochs only: each can show Carole the same
     records under other keys. First find out what differs, and have it corrected.
     """
-    from tryst.common.specification import encoding_digest, load_specification
-    from tryst.coordinator.client.terminal import console
+    from gemel.common.specification import encoding_digest, load_specification
+    from gemel.coordinator.client.terminal import console
 
     with _coordinator(config, dry_run=dry_run) as coordinator:
         found, text = coordinator.get(project)
@@ -171,7 +171,7 @@ def new_epoch(
         if not yes and not dry_run:
             typer.confirm(f"Open epoch {epoch} of {project}, and erase all that was made in {found.epoch}?", abort=True)
         _show([coordinator.open_epoch(project, epoch, encoding, reason)], as_json)
-    console.print("Next: each custodian's operator runs `tryst alice approve` (or bob), which shows your reason.")
+    console.print("Next: each custodian's operator runs `gemel alice approve` (or bob), which shows your reason.")
 
 
 @app.command("hand-over")
@@ -188,8 +188,8 @@ def hand_over(
 
     Another offer takes the place of this one; one to yourself withdraws it.
     """
-    from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership_dialogue import hand_over
+    from gemel.common.parties import Role
+    from gemel.coordinator.client.ownership_dialogue import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Offer {project} to {successor}?", abort=True)
@@ -209,7 +209,7 @@ def take_over(
     You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
     the resolver ends: start another.
     """
-    from tryst.coordinator.client.ownership_dialogue import take_over
+    from gemel.coordinator.client.ownership_dialogue import take_over
 
     _show([take_over(config, project, yes=yes, dry_run=dry_run)], as_json)
 
@@ -231,7 +231,7 @@ def status(
 @app.command()
 def start(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun = False, as_json: Json = False) -> None:
     """Request a run from Carole. It continues when this terminal is closed; `watch` follows it."""
-    from tryst.coordinator.client.terminal import console
+    from gemel.coordinator.client.terminal import console
 
     with _coordinator(config, dry_run=dry_run) as coordinator:
         if dry_run:  # what Carole would judge the request by
@@ -241,7 +241,7 @@ def start(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun = F
     if as_json:
         print_json({"project": project, "run": run.run, "shared_request": coordinator.shared_request})
         return
-    console.print(f"Run {run.run} is queued{shared}. Next: tryst project watch {project}")
+    console.print(f"Run {run.run} is queued{shared}. Next: gemel project watch {project}")
 
 
 @app.command()
@@ -250,10 +250,10 @@ def watch(project: Project, config: Config = DEFAULT_CONFIG, as_json: Json = Fal
 
     It ends with status 3 if the result is held for a steward, and 4 if it was refused (docs/commands.md).
     """
-    from tryst.coordinator.client.run_ending import ending_of
-    from tryst.coordinator.client.run_progress import follow_run
-    from tryst.coordinator.client.status_document import status_document
-    from tryst.coordinator.client.terminal import console
+    from gemel.coordinator.client.run_ending import ending_of
+    from gemel.coordinator.client.run_progress import follow_run
+    from gemel.coordinator.client.status_document import status_document
+    from gemel.coordinator.client.terminal import console
 
     with _coordinator(config) as coordinator:
         follow_run(coordinator, project, coordinator.get(project)[0].run.run)
@@ -278,7 +278,7 @@ def results(
 
     Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
     """
-    from tryst.coordinator.client.client_configuration import report_language
+    from gemel.coordinator.client.client_configuration import report_language
 
     with _coordinator(config) as coordinator:
         _fetch_results(coordinator, project, out, report_language(config, language), as_json=as_json)
@@ -288,11 +288,11 @@ def _fetch_results(
     coordinator: Coordinator, project: str, out: Path, language: LanguageCode, *, as_json: bool = False
 ) -> None:
     """What is granted to the coordinator of the newest run, as files."""
-    from tryst.common.specification import load_specification
-    from tryst.coordinator.client.run_progress import pairs_compared
-    from tryst.coordinator.client.terminal import console
-    from tryst.coordinator.rehearsal.output_folder import report_content
-    from tryst.coordinator.reports.linkage import write_report
+    from gemel.common.specification import load_specification
+    from gemel.coordinator.client.run_progress import pairs_compared
+    from gemel.coordinator.client.terminal import console
+    from gemel.coordinator.rehearsal.output_folder import report_content
+    from gemel.coordinator.reports.linkage import write_report
 
     found, text = coordinator.get(project)
     statistics = coordinator.statistics(project, found.run.run)
@@ -315,22 +315,22 @@ def report(
     language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on the newest run's disclosure risk, which the steward judges by, released or not."""
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.coordinator.client.client_configuration import report_language
-    from tryst.coordinator.client.risk_reports import show_report
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.coordinator.client.client_configuration import report_language
+    from gemel.coordinator.client.risk_reports import show_report
 
     with _coordinator(config) as coordinator:
         run = coordinator.get(project)[0].run.run
         try:
             fetched = coordinator.report(project, run)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND,
                 "the project's newest run has no report on disclosure risk",
                 where=project,
-                remedy="see `tryst project status`: a run is assessed at its end, where the specification requests it",
+                remedy="see `gemel project status`: a run is assessed at its end, where the specification requests it",
             ) from None
     if as_json:
         print_json(fetched.document)
@@ -375,8 +375,8 @@ def accept_restore(
 
     The project goes on when all its parties have accepted. If one refuses, it can only be erased.
     """
-    from tryst.common.parties import Role
-    from tryst.coordinator.client.restored_log import decide_restored
+    from gemel.common.parties import Role
+    from gemel.coordinator.client.restored_log import decide_restored
 
     decide_restored(config, Role.COORDINATOR, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
 
@@ -387,8 +387,8 @@ def _show(
     certificates: Iterable[project_pb2.EndingCertificate] = (),
 ) -> None:
     """Projects as a table, or as a document."""
-    from tryst.coordinator.client.status_document import projects_document
-    from tryst.coordinator.client.terminal import show_endings, show_projects
+    from gemel.coordinator.client.status_document import projects_document
+    from gemel.coordinator.client.terminal import show_endings, show_projects
 
     if as_json:
         print_json(projects_document(projects, certificates))
@@ -399,7 +399,7 @@ def _show(
 
 @contextmanager
 def _coordinator(config: Path, *, checked: bool = True, dry_run: bool = False) -> Iterator[Coordinator]:
-    from tryst.coordinator.client.connection import connect
+    from gemel.coordinator.client.connection import connect
 
     with connect(config, checked=checked, dry_run=dry_run) as coordinator:
         yield coordinator

@@ -1,4 +1,4 @@
-"""``tryst rehearse``: the whole thing on one machine, to try a specification out before going live."""
+"""``gemel rehearse``: the whole thing on one machine, to try a specification out before going live."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tryst.coordinator.commands.report_language import ReportLanguage
-from tryst.coordinator.commands.spec import EncodingOption, SeparatorOption
+from gemel.coordinator.commands.report_language import ReportLanguage
+from gemel.coordinator.commands.spec import EncodingOption, SeparatorOption
 
 Memory = Annotated[str, typer.Option(help="Memory Carole may use, such as 3GiB.")]
 Threads = Annotated[int, typer.Option(help="Threads Carole may use; 0: one per core.")]
@@ -42,17 +42,17 @@ def command(
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
     columns are equal. A specification that compares the truth, or blocks by it, is refused.
     """
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.common.specification import read_specification
-    from tryst.coordinator.client.terminal import show_mode
-    from tryst.coordinator.rehearsal.narration import Narrator
-    from tryst.coordinator.rehearsal.output_folder import check_memory, rehearse_into
-    from tryst.coordinator.truth_columns import Truth
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.common.specification import read_specification
+    from gemel.coordinator.client.terminal import show_mode
+    from gemel.coordinator.rehearsal.narration import Narrator
+    from gemel.coordinator.rehearsal.output_folder import check_memory, rehearse_into
+    from gemel.coordinator.truth_columns import Truth
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if schemes and truth is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "schemes are compared by the truth",
             where="--schemes",

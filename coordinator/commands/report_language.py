@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.common.language import LanguageCode
+from gemel.common.language import LanguageCode
 
 ReportLanguage = Annotated[
     LanguageCode, typer.Option("--language", help="Language of the reports; files of data stay English.")

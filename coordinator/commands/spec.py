@@ -1,4 +1,4 @@
-"""``tryst spec``: draft, check and explain a specification."""
+"""``gemel spec``: draft, check and explain a specification."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.json_output import Json, print_json
+from gemel.common.json_output import Json, print_json
 
 if TYPE_CHECKING:
-    from tryst.common.pki.members import Members
-    from tryst.common.specification import Specification
+    from gemel.common.pki.members import Members
+    from gemel.common.specification import Specification
 
 EncodingOption = Annotated[
     list[str] | None,
@@ -66,18 +66,18 @@ def check(
     With --rows, or --alice and --bob, it estimates bytes, seconds and memory of both custodians and of Carole, and ends
     with status 1 if one of Carole's limits is exceeded.
     """
-    from tryst.carole.engine.specified import refuse_unidentified
-    from tryst.common.pki.members import Members
-    from tryst.common.specification import (
+    from gemel.carole.engine.specified import refuse_unidentified
+    from gemel.common.pki.members import Members
+    from gemel.common.specification import (
         encoding_digest,
         read_specification,
         specification_digest,
         specification_notes,
     )
-    from tryst.coordinator.client.terminal import console, show_mode, show_notes
-    from tryst.coordinator.estimate.estimate import estimate_of_files, estimate_of_size
-    from tryst.coordinator.estimate.limits import CaroleLimits
-    from tryst.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
+    from gemel.coordinator.client.terminal import console, show_mode, show_notes
+    from gemel.coordinator.estimate.estimate import estimate_of_files, estimate_of_size
+    from gemel.coordinator.estimate.limits import CaroleLimits
+    from gemel.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
 
     spec = read_specification(specification)
     refuse_unidentified(spec)
@@ -117,8 +117,8 @@ def check(
 
 def _lacking(spec: Specification, members: Members) -> list[str]:
     """What the membership list lacks for this specification; Carole refuses to create its project then."""
-    from tryst.common.parties import Role
-    from tryst.common.pki.sealing_renewal import (
+    from gemel.common.parties import Role
+    from gemel.common.pki.sealing_renewal import (
         APPROVED_RENEWAL,
         RENEWAL,
         former_sealing_keys,
@@ -155,7 +155,7 @@ def _computing(spec: Specification, members: Members) -> list[str]:
     """Members who are to compute in mode shared and are not in the list with their role."""
     if spec.mode != "shared":
         return []
-    from tryst.common.parties import Role
+    from gemel.common.parties import Role
 
     computing = ((Role.COORDINATOR, spec.compute.coordinator), (Role.STEWARD, spec.compute.steward))
     return [
@@ -240,22 +240,22 @@ def draft(
     Status 1 if the custodians' own leakage gates would refuse every draft that was tried, or one of Carole's limits is
     exceeded; the last words say why.
     """
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.specification import dump_specification
-    from tryst.common.specification.model.leakage import LeakageSpec
-    from tryst.coordinator.client.terminal import console, show_mode
-    from tryst.coordinator.draft.same_records import SAME_RECORDS
-    from tryst.coordinator.draft.specification_draft import draft as propose
-    from tryst.coordinator.draft.specification_draft import drafted_mode
-    from tryst.coordinator.estimate.estimate import estimate_of_files
-    from tryst.coordinator.estimate.limits import CaroleLimits
-    from tryst.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
-    from tryst.coordinator.truth_columns import Truth
-    from tryst.risk.leakage.leakage_assessment import assess
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.specification import dump_specification
+    from gemel.common.specification.model.leakage import LeakageSpec
+    from gemel.coordinator.client.terminal import console, show_mode
+    from gemel.coordinator.draft.same_records import SAME_RECORDS
+    from gemel.coordinator.draft.specification_draft import draft as propose
+    from gemel.coordinator.draft.specification_draft import drafted_mode
+    from gemel.coordinator.estimate.estimate import estimate_of_files
+    from gemel.coordinator.estimate.limits import CaroleLimits
+    from gemel.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
+    from gemel.coordinator.truth_columns import Truth
+    from gemel.risk.leakage.leakage_assessment import assess
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if out.exists() and not force:
-        raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
+        raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
     limits = CaroleLimits(memory, max_upload, max_rows)
     limits.configuration()
     chosen = drafted_mode(mode, "--mode")
@@ -287,7 +287,7 @@ def draft(
     if not accepted:
         raise typer.Exit(1)
     judged = "" if truth is None else f" --truth-alice {truth.alice} --truth-bob {truth.bob}"
-    console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal{judged}")
+    console.print(f"Read it, then try it out: gemel rehearse {out} --alice {alice} --bob {bob} --out rehearsal{judged}")
 
 
 @app.command()
@@ -303,9 +303,9 @@ def similar(
 
     Give public counts, such as a census's: a list made from your own file would disclose what is in it.
     """
-    from tryst.common.records.registry import read_table
-    from tryst.common.specification.text.writing import entry_lines
-    from tryst.coordinator.draft.similar_value_list import similar_list
+    from gemel.common.records.registry import read_table
+    from gemel.common.specification.text.writing import entry_lines
+    from gemel.coordinator.draft.similar_value_list import similar_list
 
     table = read_table(counts)
     listed = similar_list(table, value, count, drop_commonest=drop_commonest, minimum=minimum, maximum=maximum)
@@ -325,8 +325,8 @@ def known(
 
     Errors have the column and the rows, never a value.
     """
-    from tryst.common.custodian.source.known_file import named_file
-    from tryst.common.specification import read_specification
+    from gemel.common.custodian.source.known_file import named_file
+    from gemel.common.specification import read_specification
 
     typer.echo(named_file(read_specification(specification), file, by))
 
@@ -339,8 +339,8 @@ def schema(
     out: Annotated[Path | None, typer.Option(help="Where to write it; on the screen if not given.")] = None,
 ) -> None:
     """Export the JSON Schema of specifications, for editors that complete and check YAML, or of a run's document."""
-    from tryst.common.documents.reference import document_schema
-    from tryst.common.specification import json_schema
+    from gemel.common.documents.reference import document_schema
+    from gemel.common.specification import json_schema
 
     text = json.dumps(json_schema() if document is None else document_schema(document), indent=2) + "\n"
     if out is None:

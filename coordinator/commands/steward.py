@@ -1,4 +1,4 @@
-"""``tryst steward``: the data steward reads reports, decides on held results, and reads the audit log."""
+"""``gemel steward``: the data steward reads reports, decides on held results, and reads the audit log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.dry_run_option import DryRun
-from tryst.common.json_output import Json, print_json
-from tryst.common.project_names import project_names
-from tryst.coordinator.commands.report_language import ConfiguredLanguage
+from gemel.common.dry_run_option import DryRun
+from gemel.common.json_output import Json, print_json
+from gemel.common.project_names import project_names
+from gemel.coordinator.commands.report_language import ConfiguredLanguage
 
 if TYPE_CHECKING:
-    from tryst.coordinator.client.steward_client import Steward
-    from tryst.protos.linkage.v1 import project_pb2
+    from gemel.coordinator.client.steward_client import Steward
+    from gemel.protos.linkage.v1 import project_pb2
 
 app = typer.Typer(
     help="Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
@@ -24,7 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Config = Annotated[Path, typer.Option("--config", help="The steward's configuration.", envvar="TRYST_STEWARD")]
+Config = Annotated[Path, typer.Option("--config", help="The steward's configuration.", envvar="GEMEL_STEWARD")]
 Project = Annotated[str, typer.Argument(help="The project's name.", autocompletion=project_names)]
 Reason = Annotated[
     str, typer.Option(help="Why, in a sentence that a reader of the audit log understands in some years.")
@@ -41,9 +41,9 @@ def steward() -> None:
 @app.command("list")
 def list_assessed(config: Config = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """Show the projects whose results were judged: released, refused, or held for a decision."""
-    from tryst.coordinator.client.status_document import projects_document
-    from tryst.coordinator.client.steward_client import connect_steward
-    from tryst.coordinator.client.terminal import console, show_endings, show_projects
+    from gemel.coordinator.client.status_document import projects_document
+    from gemel.coordinator.client.steward_client import connect_steward
+    from gemel.coordinator.client.terminal import console, show_endings, show_projects
 
     with connect_steward(config) as connected:
         found = connected.assessed()
@@ -66,9 +66,9 @@ def report(
     language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
-    from tryst.coordinator.client.client_configuration import report_language
-    from tryst.coordinator.client.risk_reports import show_report
-    from tryst.coordinator.client.steward_client import connect_steward
+    from gemel.coordinator.client.client_configuration import report_language
+    from gemel.coordinator.client.risk_reports import show_report
+    from gemel.coordinator.client.steward_client import connect_steward
 
     with connect_steward(config) as connected:
         fetched = connected.report(project, _judged(connected, project))
@@ -115,8 +115,8 @@ def hand_over(
     as_json: Json = False,
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
-    from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership_dialogue import hand_over
+    from gemel.common.parties import Role
+    from gemel.coordinator.client.ownership_dialogue import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
@@ -131,7 +131,7 @@ def log(
     config: Config = DEFAULT_CONFIG,
 ) -> None:
     """Print the audit log, a JSON object a line; each entry is proven to be in the log that Carole has signed."""
-    from tryst.coordinator.client.steward_client import connect_steward
+    from gemel.coordinator.client.steward_client import connect_steward
 
     with connect_steward(config) as connected:
         for entry in connected.entries(project or ""):
@@ -153,16 +153,16 @@ def accept_restore(
 
     The project goes on when all its parties have accepted. If one refuses, it can only be erased.
     """
-    from tryst.common.parties import Role
-    from tryst.coordinator.client.restored_log import decide_restored
+    from gemel.common.parties import Role
+    from gemel.coordinator.client.restored_log import decide_restored
 
     decide_restored(config, Role.STEWARD, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
 
 
 def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, as_json: bool, *, release: bool) -> None:
-    from tryst.coordinator.client.steward_client import connect_steward
-    from tryst.coordinator.client.terminal import console
-    from tryst.coordinator.client.verdict import verdict_lines
+    from gemel.coordinator.client.steward_client import connect_steward
+    from gemel.coordinator.client.terminal import console
+    from gemel.coordinator.client.verdict import verdict_lines
 
     with connect_steward(config, dry_run=dry_run) as connected:
         run = _judged(connected, project)
@@ -176,8 +176,8 @@ def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, a
 
 
 def _show(status: project_pb2.ProjectStatus, as_json: bool) -> None:
-    from tryst.coordinator.client.status_document import projects_document
-    from tryst.coordinator.client.terminal import show_projects
+    from gemel.coordinator.client.status_document import projects_document
+    from gemel.coordinator.client.terminal import show_projects
 
     if as_json:
         print_json(projects_document([status]))
@@ -187,14 +187,14 @@ def _show(status: project_pb2.ProjectStatus, as_json: bool) -> None:
 
 def _judged(connected: Steward, project: str) -> str:
     """The run of a project that was judged last."""
-    from tryst.common.errors import ErrorCode, TrystError
+    from gemel.common.errors import ErrorCode, GemelError
 
     for status in connected.assessed():
         if status.project == project:
             return status.run.run
-    raise TrystError(
+    raise GemelError(
         ErrorCode.NOT_FOUND,
         "no result of this project has been judged",
         where=project,
-        remedy="see `tryst steward list`",
+        remedy="see `gemel steward list`",
     )

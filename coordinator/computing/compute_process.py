@@ -7,19 +7,19 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role
-from tryst.common.progress import Progress
-from tryst.common.rpc.client import CONTROL_SECONDS
-from tryst.common.rpc.computation_calls import WAIT_MS, ComputationCalls
-from tryst.common.rpc.joined_session import JoinedSession, joined_session
-from tryst.common.rpc.status import passes
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.coordinator.client.connection import Client
-from tryst.coordinator.computing.computing_screen import ComputingScreen
-from tryst.coordinator.computing.offered_session import OfferedSession, verified
-from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role
+from gemel.common.progress import Progress
+from gemel.common.rpc.client import CONTROL_SECONDS
+from gemel.common.rpc.computation_calls import WAIT_MS, ComputationCalls
+from gemel.common.rpc.joined_session import JoinedSession, joined_session
+from gemel.common.rpc.status import passes
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.coordinator.client.connection import Client
+from gemel.coordinator.computing.computing_screen import ComputingScreen
+from gemel.coordinator.computing.offered_session import OfferedSession, verified
+from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 PROCESS_BYTES = 16
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
@@ -63,7 +63,7 @@ class ComputeProcess:
 
         Raises
         ------
-        TrystError
+        GemelError
             With `once`, what the computation has failed by; AUDIT or SIGNATURE if Carole's log does not continue what
             this party has seen.
         """
@@ -77,7 +77,7 @@ class ComputeProcess:
                     self._ready()
                     wait_ms = WAIT_MS
                 pause = _FIRST_PAUSE_SECONDS
-            except TrystError as error:
+            except GemelError as error:
                 if not passes(error.code):
                     raise
                 self._screen.lost(error)
@@ -88,7 +88,7 @@ class ComputeProcess:
                 continue
             try:
                 self._compute(offer)
-            except TrystError as error:
+            except GemelError as error:
                 begins_again = error.code is ErrorCode.UNAVAILABLE
                 self._screen.fails(error, begins_again=begins_again)
                 if once and not begins_again:
@@ -111,7 +111,7 @@ class ComputeProcess:
         try:
             found.log.check()
             session = verified(offer, found.members, found.name)
-        except TrystError as error:
+        except GemelError as error:
             calls.give_up(error)
             raise
         self._screen.begins(session)

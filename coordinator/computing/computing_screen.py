@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tryst.common.errors import TrystError
-from tryst.common.rpc.relayed_channel import RelayedChannel
-from tryst.coordinator.computing.offered_session import OfferedSession
+from gemel.common.errors import GemelError
+from gemel.common.rpc.relayed_channel import RelayedChannel
+from gemel.coordinator.computing.offered_session import OfferedSession
 
 DONE = "done in"
 """Begins the line, after blanks, of a session that has ended well."""
@@ -34,7 +34,7 @@ class ComputingScreen:
         """Nothing is to be done; written once for each time of waiting."""
         self._wait(f"Waiting for a computation of Carole's ({address}), as {title}.")
 
-    def lost(self, error: TrystError) -> None:
+    def lost(self, error: GemelError) -> None:
         """Carole does not answer."""
         self._wait(f"Waiting for Carole: {error}")
 
@@ -56,7 +56,7 @@ class ComputingScreen:
         """A session has ended well."""
         self._write(f"  {DONE} {seconds:.1f} s; {_sizes(channel)}. Carole goes on by herself.")
 
-    def fails(self, error: TrystError, *, begins_again: bool) -> None:
+    def fails(self, error: GemelError, *, begins_again: bool) -> None:
         """A session has ended otherwise."""
         self._waiting = ""
         self._write(f"  {'interrupted' if begins_again else 'failed'}: {error}")

@@ -10,16 +10,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import CUSTODIANS, Role
-from tryst.common.pki.compute_members import compute_members
-from tryst.common.pki.members import Member, Members
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import SESSION_BYTES, SessionTerms
-from tryst.common.specification import Specification, load_specification, specification_digest
-from tryst.protos.linkage.v1 import computation_pb2, project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.pki.compute_members import compute_members
+from gemel.common.pki.members import Member, Members
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import SESSION_BYTES, SessionTerms
+from gemel.common.specification import Specification, load_specification, specification_digest
+from gemel.protos.linkage.v1 import computation_pb2, project_pb2
 
 _RUN = re.compile("[0-9a-f]{32}")
 
@@ -53,7 +53,7 @@ def verified(offer: computation_pb2.NextComputationResponse, members: Members, n
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION for a text that is none, or not of mode shared or of this project; PARAMETER for a session or run
         that has no such name; SIGNATURE if a custodian or every coordinator has not signed it; NOT_ADMITTED if it does
         not name this member, or as `compute_members`.
@@ -99,10 +99,10 @@ def _is_signed(
     return member.identity.is_signed(approval.signature, SigningPurpose.APPROVAL, *parts)
 
 
-def _refusal(offer: computation_pb2.NextComputationResponse, code: ErrorCode, what: str) -> TrystError:
-    return TrystError(
+def _refusal(offer: computation_pb2.NextComputationResponse, code: ErrorCode, what: str) -> GemelError:
+    return GemelError(
         code,
         f"Carole offers a computation that this party takes no part in: {what}",
         where=f"project {offer.project[:64]!r}",
-        remedy="look at the project with `tryst project status`, and ask Carole's operator",
+        remedy="look at the project with `gemel project status`, and ask Carole's operator",
     )

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import typer
 
-from tryst.common.durable import whole_file
-from tryst.common.parent_process import end_with_parent
-from tryst.common.rpc.limits import SWITCH_SECONDS
-from tryst.coordinator.client.configured_role import configured_role
-from tryst.coordinator.client.connection import client
-from tryst.coordinator.computing.compute_process import ComputeProcess, Job
-from tryst.coordinator.computing.computing_screen import ComputingScreen
-from tryst.coordinator.computing.shared_job import take_part
+from gemel.common.durable import whole_file
+from gemel.common.parent_process import end_with_parent
+from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.coordinator.client.configured_role import configured_role
+from gemel.coordinator.client.connection import client
+from gemel.coordinator.computing.compute_process import ComputeProcess, Job
+from gemel.coordinator.computing.computing_screen import ComputingScreen
+from gemel.coordinator.computing.shared_job import take_part
 
 
 def serve(
@@ -40,14 +40,14 @@ def serve(
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION, CERTIFICATE; NOT_ADMITTED for a member that is neither coordinator nor steward; as
         `ComputeProcess.serve`.
     """
     if with_parent:
         end_with_parent()
     sys.setswitchinterval(SWITCH_SECONDS)
-    role = configured_role(config, "`tryst compute`")
+    role = configured_role(config, "`gemel compute`")
     with client(config, role, checked=False) as found:
 
         def ready() -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 
-from tryst.carole.engine.shared.job import Terms, assist
-from tryst.carole.engine.specified import plan_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.progress import Progress
-from tryst.common.rpc.fetched_contribution import fetched_contribution
-from tryst.common.rpc.joined_session import JoinedSession
-from tryst.common.rpc.session_rows import row_part
-from tryst.coordinator.client.connection import Client
-from tryst.coordinator.computing.offered_session import OfferedSession
+from gemel.carole.engine.shared.job import Terms, assist
+from gemel.carole.engine.specified import plan_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.rpc.fetched_contribution import fetched_contribution
+from gemel.common.rpc.joined_session import JoinedSession
+from gemel.common.rpc.session_rows import row_part
+from gemel.coordinator.client.connection import Client
+from gemel.coordinator.computing.offered_session import OfferedSession
 
 MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 """What a computation may use: all that the machine has. Carole's, which needs more, is bounded by her configuration."""
@@ -25,7 +25,7 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, pr
 
     Raises
     ------
-    TrystError
+    GemelError
         As `fetched_contribution` and `carole.engine.shared.job.assist`.
     """
     key = SealingKey.load(member.folder.sealing)
@@ -38,7 +38,7 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, pr
     ]
     by_side = {each.upload.side: each for each in contributions}
     if len(contributions) != len(Side) or len(by_side) != len(Side):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.ENCODING_MISMATCH,
             "a contribution of Alice and one of Bob are compared",
             where=f"project {offered.terms.project}",

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import MAX_EPOCHS
-from tryst.common.parties import Role
-from tryst.coordinator.client.run_progress import RESOLVE
-from tryst.coordinator.console.project_words import is_under_way, state_words
-from tryst.coordinator.console.waiting import S, has_approved
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.parties import Role
+from gemel.coordinator.client.run_progress import RESOLVE
+from gemel.coordinator.console.project_words import is_under_way, state_words
+from gemel.coordinator.console.waiting import S, has_approved
+from gemel.protos.linkage.v1 import project_pb2
 
 R = project_pb2.RunState
 
@@ -118,11 +118,11 @@ def require_act(act: Act, acts: Collection[Act], status: project_pb2.ProjectStat
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE, with the owner and the project's state.
     """
     if act not in acts:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             f"the project cannot {_WORDS[act]} now",
             where=status.project,

@@ -6,24 +6,24 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
-from tryst.common.errors import ErrorCode
-from tryst.common.language import marked
-from tryst.common.parties import Role
-from tryst.common.web.console_configuration import ConsoleConfiguration, Right
-from tryst.common.web.guard import GuardRules
-from tryst.common.web.opening import opened
-from tryst.common.web.pages import Pages
-from tryst.coordinator.console import coordinator_pages, steward_pages
-from tryst.coordinator.console.audit_pages import AuditPages
-from tryst.coordinator.console.coordinator_pages import CoordinatorPages
-from tryst.coordinator.console.ending_pages import EndingPages
-from tryst.coordinator.console.member import Member
-from tryst.coordinator.console.ownership_pages import OwnershipPages, StewardOwnershipPages
-from tryst.coordinator.console.proposal_pages import ProposalPages
-from tryst.coordinator.console.restored_pages import HELPS, RestoredPages
-from tryst.coordinator.console.steward_pages import StewardPages
+from gemel.common.errors import ErrorCode
+from gemel.common.language import marked
+from gemel.common.parties import Role
+from gemel.common.web.console_configuration import ConsoleConfiguration, Right
+from gemel.common.web.guard import GuardRules
+from gemel.common.web.opening import opened
+from gemel.common.web.pages import Pages
+from gemel.coordinator.console import coordinator_pages, steward_pages
+from gemel.coordinator.console.audit_pages import AuditPages
+from gemel.coordinator.console.coordinator_pages import CoordinatorPages
+from gemel.coordinator.console.ending_pages import EndingPages
+from gemel.coordinator.console.member import Member
+from gemel.coordinator.console.ownership_pages import OwnershipPages, StewardOwnershipPages
+from gemel.coordinator.console.proposal_pages import ProposalPages
+from gemel.coordinator.console.restored_pages import HELPS, RestoredPages
+from gemel.coordinator.console.steward_pages import StewardPages
 
-_TEMPLATES = "tryst.coordinator.console.templates"
+_TEMPLATES = "gemel.coordinator.console.templates"
 _STEWARDS = (StewardPages, AuditPages, StewardOwnershipPages, RestoredPages)
 _COORDINATORS = (CoordinatorPages, ProposalPages, EndingPages, OwnershipPages, RestoredPages)
 

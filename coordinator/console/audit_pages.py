@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tryst.common.specification.model.content import PROJECT_PATTERN
-from tryst.common.web.pages import Pages
-from tryst.coordinator.console.audit_words import entry_shown
-from tryst.coordinator.console.member import Member
-from tryst.coordinator.console.project_words import when
+from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.common.web.pages import Pages
+from gemel.coordinator.console.audit_words import entry_shown
+from gemel.coordinator.console.member import Member
+from gemel.coordinator.console.project_words import when
 
 PAGE = 100
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tryst.common.audit import AuditEntry
-from tryst.common.language import gettext, written
-from tryst.coordinator.console.project_words import when
+from gemel.common.audit import AuditEntry
+from gemel.common.language import gettext, written
+from gemel.coordinator.console.project_words import when
 
 _DIGITS = re.compile(r"[0-9a-fA-F]{24,}")
 """Of a digest, a signature or a number that was drawn: a reader of a page can do nothing with them."""

@@ -10,24 +10,24 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import gettext, marked
-from tryst.common.specification import Specification, load_specification, specification_digest
-from tryst.common.specification.model.content import PROJECT_PATTERN
-from tryst.common.web.certificates_page import certificates_page
-from tryst.common.web.forms import Form, form_page, posting, session_of
-from tryst.common.web.guard import RELOAD_HEADER
-from tryst.common.web.pages import Pages
-from tryst.common.web.reports import RenderedReports
-from tryst.common.web.specification_words import specification_shown
-from tryst.coordinator.client.run_progress import pairs_compared
-from tryst.coordinator.console.acts import Act, acts_of_coordinator, forms_among, require_act
-from tryst.coordinator.console.member import Member
-from tryst.coordinator.console.project_list import project_list
-from tryst.coordinator.console.project_words import described, is_under_way, page_state
-from tryst.coordinator.console.runs import Resolutions
-from tryst.coordinator.console.shared_pages import risk_report, risk_shown
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext, marked
+from gemel.common.specification import Specification, load_specification, specification_digest
+from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.common.web.certificates_page import certificates_page
+from gemel.common.web.forms import Form, form_page, posting, session_of
+from gemel.common.web.guard import RELOAD_HEADER
+from gemel.common.web.pages import Pages
+from gemel.common.web.reports import RenderedReports
+from gemel.common.web.specification_words import specification_shown
+from gemel.coordinator.client.run_progress import pairs_compared
+from gemel.coordinator.console.acts import Act, acts_of_coordinator, forms_among, require_act
+from gemel.coordinator.console.member import Member
+from gemel.coordinator.console.project_list import project_list
+from gemel.coordinator.console.project_words import described, is_under_way, page_state
+from gemel.coordinator.console.runs import Resolutions
+from gemel.coordinator.console.shared_pages import risk_report, risk_shown
+from gemel.protos.linkage.v1 import project_pb2
 
 LINKS = ((marked("Projects"), "/"), (marked("New project"), "/new"), (marked("Certificates"), "/certificates"))
 ACTING = ("/new",)
@@ -121,7 +121,7 @@ class CoordinatorPages:
         # The digest is computed here, from the text that is there; the form's is of what was read.
         digest = specification_digest(carole_has(text, status.project))
         if not secrets.compare_digest(digest.hex().encode(), form.get("read", "").encode()):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "the specification has changed since you read it",
                 where=status.project,
@@ -179,8 +179,8 @@ class CoordinatorPages:
 
     def linkage_report(self, request: Request) -> Response:
         """The report on the linkage by itself."""
-        from tryst.coordinator.rehearsal.output_folder import report_content
-        from tryst.coordinator.reports.linkage.page import render_report
+        from gemel.coordinator.rehearsal.output_folder import report_content
+        from gemel.coordinator.reports.linkage.page import render_report
 
         coordinator = self._member.coordinator()
         status, text = coordinator.get(project_name(request))
@@ -210,12 +210,12 @@ def project_name(request: Request) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND.
     """
     name: str = request.path_params["project"]
     if not re.fullmatch(PROJECT_PATTERN, name):
-        raise TrystError(ErrorCode.NOT_FOUND, "no project has such a name", where="the page's address")
+        raise GemelError(ErrorCode.NOT_FOUND, "no project has such a name", where="the page's address")
     return name
 
 

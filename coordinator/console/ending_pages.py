@@ -10,20 +10,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from tryst.common.audit.reason import MAX_REASON, MIN_REASON
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import MAX_EPOCHS
-from tryst.common.language import gettext
-from tryst.common.specification import Specification, encoding_digest, load_specification
-from tryst.common.web.forms import Form, form_page, posting
-from tryst.common.web.pages import Pages
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.console.acts import Act, acts_of_coordinator, require_act
-from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
-from tryst.coordinator.console.erasure_words import erasure_kept, erasure_lost, uploads_lost
-from tryst.coordinator.console.member import Member
-from tryst.coordinator.console.project_words import state_words
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.audit.reason import MAX_REASON, MIN_REASON
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.language import gettext
+from gemel.common.specification import Specification, encoding_digest, load_specification
+from gemel.common.web.forms import Form, form_page, posting
+from gemel.common.web.pages import Pages
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.console.acts import Act, acts_of_coordinator, require_act
+from gemel.coordinator.console.coordinator_pages import PROJECT, done, project_name
+from gemel.coordinator.console.erasure_words import erasure_kept, erasure_lost, uploads_lost
+from gemel.coordinator.console.member import Member
+from gemel.coordinator.console.project_words import state_words
+from gemel.protos.linkage.v1 import project_pb2
 
 
 class EndingPages:
@@ -62,7 +62,7 @@ class EndingPages:
         coordinator = self._member.coordinator()
         status, spec = self._found(coordinator, request, Act.NEW_EPOCH)
         if form.get("epoch") != str(status.epoch + 1):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "another epoch was opened since you opened the page",
                 where=status.project,
@@ -95,7 +95,7 @@ class EndingPages:
         coordinator = self._member.unchecked_coordinator()
         status, spec = self._found(coordinator, request, Act.ERASE)
         if form.get("name", "").strip() != status.project:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "what was typed is not the project's name, and nothing was erased",
                 where=status.project,
@@ -118,7 +118,7 @@ class EndingPages:
 def _require_read(words: list[str], form: Form, status: project_pb2.ProjectStatus) -> None:
     """Refuse to destroy more, or other things, than the page named that was read."""
     if not secrets.compare_digest(_digest(words).encode(), form.get("read", "").encode()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "what would be erased is no longer what you read, and nothing was erased",
             where=status.project,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.language import gettext, listed, ngettext, written
-from tryst.common.specification import Specification
-from tryst.coordinator.console.project_words import is_under_way
-from tryst.coordinator.console.waiting import NAMES, S
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.language import gettext, listed, ngettext, written
+from gemel.common.specification import Specification
+from gemel.coordinator.console.project_words import is_under_way
+from gemel.coordinator.console.waiting import NAMES, S
+from gemel.protos.linkage.v1 import project_pb2
 
 _JUDGED = (S.PROJECT_STATE_ASSESSED, S.PROJECT_STATE_HELD)
 

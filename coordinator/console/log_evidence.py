@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tryst.common.audit import AuditEntry
-from tryst.coordinator.console.project_words import when
+from gemel.common.audit import AuditEntry
+from gemel.coordinator.console.project_words import when
 
 
 @dataclass(frozen=True)

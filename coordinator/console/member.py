@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tryst.common.language import LanguageCode
-from tryst.common.parties import Role
-from tryst.common.pki.reader import Reader
-from tryst.coordinator.client.client_configuration import report_language
-from tryst.coordinator.client.configured_role import configured_role
-from tryst.coordinator.client.connection import Client, client
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.steward_client import Steward
+from gemel.common.language import LanguageCode
+from gemel.common.parties import Role
+from gemel.common.pki.reader import Reader
+from gemel.coordinator.client.client_configuration import report_language
+from gemel.coordinator.client.configured_role import configured_role
+from gemel.coordinator.client.connection import Client, client
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.steward_client import Steward
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Member:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `LogReader.check`.
         """
         self.found.log.check()
@@ -75,7 +75,7 @@ def member_of(config: Path) -> Iterator[Member]:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION or CERTIFICATE; NOT_ADMITTED for a member that is neither coordinator nor steward.
     """
     role = configured_role(config, "this console")

@@ -10,18 +10,18 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from tryst.common.audit.reason import MAX_REASON, MIN_REASON
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import gettext
-from tryst.common.parties import Role
-from tryst.common.specification.model.content import PROJECT_PATTERN
-from tryst.common.web.forms import Form, form_page, posting, session_of
-from tryst.common.web.pages import Pages
-from tryst.common.web.specification_words import specification_shown
-from tryst.coordinator.client.ownership import OfferedProject, offer_project, offered_project, take_project
-from tryst.coordinator.console.acts import Act, acts_of_coordinator, require_act
-from tryst.coordinator.console.coordinator_pages import PROJECT, carole_has, done, project_name
-from tryst.coordinator.console.member import Member
+from gemel.common.audit.reason import MAX_REASON, MIN_REASON
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext
+from gemel.common.parties import Role
+from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.common.web.forms import Form, form_page, posting, session_of
+from gemel.common.web.pages import Pages
+from gemel.common.web.specification_words import specification_shown
+from gemel.coordinator.client.ownership import OfferedProject, offer_project, offered_project, take_project
+from gemel.coordinator.console.acts import Act, acts_of_coordinator, require_act
+from gemel.coordinator.console.coordinator_pages import PROJECT, carole_has, done, project_name
+from gemel.coordinator.console.member import Member
 
 _LIMITS = (MIN_REASON, MAX_REASON)
 OFFER = "/hand-over"
@@ -84,7 +84,7 @@ class OwnershipPages:
         """Take over what the page showed."""
         taken = self._offered(request)
         if not secrets.compare_digest(_digest(taken).encode(), form.get("read", "").encode()):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "the offer or the specification is another than the one you read",
                 where=taken.status.project,
@@ -127,7 +127,7 @@ class StewardOwnershipPages:
         """Sign the offer for the owner."""
         name, successor = form.get("project", "").strip(), form.get("successor", "")
         if not re.fullmatch(PROJECT_PATTERN, name):
-            raise TrystError(ErrorCode.NOT_FOUND, "no project has such a name", where="project")
+            raise GemelError(ErrorCode.NOT_FOUND, "no project has such a name", where="project")
         self._member.steward()
         former = form.get("former", "").strip()
         offer_project(self._member.found, Role.STEWARD, name, successor, form.get("reason", ""), former=former)

@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from tryst.common.web.listing import listed
-from tryst.coordinator.console.project_words import row
-from tryst.coordinator.console.waiting import S
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.web.listing import listed
+from gemel.coordinator.console.project_words import row
+from gemel.coordinator.console.waiting import S
+from gemel.protos.linkage.v1 import project_pb2
 
 _ORDER = {S.PROJECT_STATE_HELD: 0, S.PROJECT_STATE_RELEASED: 2, S.PROJECT_STATE_ERASED: 3}
 """Before all others; after them."""

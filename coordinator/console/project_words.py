@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from tryst.common.language import clauses, gettext, named, ngettext, written
-from tryst.common.web.listing import in_epoch
-from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.coordinator.client.run_progress import DOERS, RESOLVE
-from tryst.coordinator.client.terminal import STATE_WORDS
-from tryst.coordinator.console.waiting import CAROLE, NAMES, S, has_approved, owner_of, stage_words, waits
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.language import clauses, gettext, named, ngettext, written
+from gemel.common.web.listing import in_epoch
+from gemel.coordinator.client.custodian_conditions import condition_lines
+from gemel.coordinator.client.run_progress import DOERS, RESOLVE
+from gemel.coordinator.client.terminal import STATE_WORDS
+from gemel.coordinator.console.waiting import CAROLE, NAMES, S, has_approved, owner_of, stage_words, waits
+from gemel.protos.linkage.v1 import project_pb2
 
 R = project_pb2.RunState
 _KINDS = {

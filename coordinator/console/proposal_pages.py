@@ -9,16 +9,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import gettext
-from tryst.common.specification import load_specification
-from tryst.common.web.forms import Form, form_page, posting
-from tryst.common.web.pages import Pages, error_list
-from tryst.common.web.specification_words import specification_shown
-from tryst.coordinator.console.acts import Act, acts_of_coordinator, require_act
-from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
-from tryst.coordinator.console.member import Member
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext
+from gemel.common.specification import load_specification
+from gemel.common.web.forms import Form, form_page, posting
+from gemel.common.web.pages import Pages, error_list
+from gemel.common.web.specification_words import specification_shown
+from gemel.coordinator.console.acts import Act, acts_of_coordinator, require_act
+from gemel.coordinator.console.coordinator_pages import PROJECT, done, project_name
+from gemel.coordinator.console.member import Member
+from gemel.protos.linkage.v1 import project_pb2
 
 PROPOSE = "propose"
 """What the button requests that does more than check."""
@@ -84,7 +84,7 @@ class ProposalPages:
         if tried and not errors:
             try:
                 return done(request, propose(text).project, message)
-            except TrystError as error:
+            except GemelError as error:
                 found, errors = None, error_list(error)
         return self._form(request, text, project=project, specification=found, errors=errors, tried=tried)
 
@@ -95,7 +95,7 @@ class ProposalPages:
         *,
         project: str = "",
         specification: dict[str, Any] | None = None,
-        errors: list[TrystError] | None = None,
+        errors: list[GemelError] | None = None,
         tried: bool = False,
     ) -> Response:
         status = 422 if tried and errors else 200
@@ -108,17 +108,17 @@ def _text_of(form: Form) -> str:
     return form.get("file") or form.get("text", "")
 
 
-def _checked(text: str, project: str) -> tuple[dict[str, Any] | None, list[TrystError]]:
+def _checked(text: str, project: str) -> tuple[dict[str, Any] | None, list[GemelError]]:
     """What a specification means, or all that is wrong with it, by place; `project`: whose it must be, if any's."""
-    from tryst.carole.engine.specified import refuse_unidentified
+    from gemel.carole.engine.specified import refuse_unidentified
 
     try:
         spec = load_specification(text, "the specification")
         refuse_unidentified(spec)
-    except TrystError as error:
+    except GemelError as error:
         return None, error_list(error)
     if project and spec.project != project:
-        wrong = TrystError(
+        wrong = GemelError(
             ErrorCode.SPECIFICATION,
             "an amended specification is of the same project",
             where="project",

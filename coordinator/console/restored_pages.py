@@ -10,17 +10,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tryst.common.audit.reason import MAX_REASON, MIN_REASON
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import marked
-from tryst.common.parties import Role
-from tryst.common.specification.model.content import PROJECT_PATTERN
-from tryst.common.web.forms import Form, form_page, posting, session_of
-from tryst.common.web.pages import Pages
-from tryst.common.witnessing.log_reader import Restored
-from tryst.common.witnessing.wording import decided_line, lost_lines, released_lines, restored_lines
-from tryst.coordinator.console.coordinator_pages import PROJECT, project_name
-from tryst.coordinator.console.member import Member
+from gemel.common.audit.reason import MAX_REASON, MIN_REASON
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import marked
+from gemel.common.parties import Role
+from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.common.web.forms import Form, form_page, posting, session_of
+from gemel.common.web.pages import Pages
+from gemel.common.witnessing.log_reader import Restored
+from gemel.common.witnessing.wording import decided_line, lost_lines, released_lines, restored_lines
+from gemel.coordinator.console.coordinator_pages import PROJECT, project_name
+from gemel.coordinator.console.member import Member
 
 RESTORED = "/restored"
 HELPS = (marked("What was lost, and your decision"), RESTORED)
@@ -80,12 +80,12 @@ class RestoredPages:
         """Sign the decision on what the page showed."""
         decision, name = form.get("decision", ""), project_name(request)
         if decision not in DECISIONS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "a decision is to accept or to refuse", where="decision", remedy="choose one"
             )
         restored, runs = self._found(name)
         if not secrets.compare_digest(_digest(restored, runs).encode(), form.get("read", "").encode()):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "what was lost is another than what you read",
                 where=name,

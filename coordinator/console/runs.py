@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
-from tryst.common.errors import TrystError
-from tryst.common.language import gettext, written
-from tryst.coordinator.client.run_progress import RESOLVE
-from tryst.coordinator.console.member import Member
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import GemelError
+from gemel.common.language import gettext, written
+from gemel.coordinator.client.run_progress import RESOLVE
+from gemel.coordinator.console.member import Member
+from gemel.protos.linkage.v1 import project_pb2
 
 
 class Resolutions:
@@ -25,7 +25,7 @@ class Resolutions:
         self._member = member
         self._lock = threading.Lock()
         self._done: dict[tuple[str, str], float] = {}
-        self._failed: dict[tuple[str, str], TrystError] = {}
+        self._failed: dict[tuple[str, str], GemelError] = {}
 
     def begin(self, project: str, run: str) -> None:
         """Begin to resolve a run that waits for it, unless that is under way already."""
@@ -38,7 +38,7 @@ class Resolutions:
         threading.Thread(target=self._resolve, args=key, name=f"resolve {project}", daemon=True).start()
 
     def follow(self, project: str, run: str) -> None:
-        """Resolve a run as soon as it waits for that, as `tryst project watch` would."""
+        """Resolve a run as soon as it waits for that, as `gemel project watch` would."""
         threading.Thread(target=self._follow, args=(project, run), name=f"follow {project}", daemon=True).start()
 
     def words(self, project: str, run: str) -> str:
@@ -53,7 +53,7 @@ class Resolutions:
 
     def _follow(self, project: str, run: str) -> None:
         # What fails here is shown by the project's page too, with a button to try again.
-        with suppress(TrystError):
+        with suppress(GemelError):
             for status in self._member.unchecked_coordinator().watch(project, run):
                 if status.state == project_pb2.RUN_STATE_RESOLVING and status.stage == RESOLVE:
                     self.begin(project, run)
@@ -68,7 +68,7 @@ class Resolutions:
 
         try:
             self._member.unchecked_coordinator().resolve(project, run, progress)
-        except TrystError as error:
+        except GemelError as error:
             with self._lock:
                 del self._done[key]
                 self._failed[key] = error

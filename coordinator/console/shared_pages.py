@@ -6,10 +6,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tryst.common.language import LanguageCode
-from tryst.common.web.reports import RenderedReports
-from tryst.coordinator.client.risk_reports import Report
-from tryst.coordinator.client.verdict import verdict_lines
+from gemel.common.language import LanguageCode
+from gemel.common.web.reports import RenderedReports
+from gemel.coordinator.client.risk_reports import Report
+from gemel.coordinator.client.verdict import verdict_lines
 
 
 def risk_shown(report: Report, project: str) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def risk_shown(report: Report, project: str) -> dict[str, Any]:
 
 def risk_report(reports: RenderedReports, report: Report, language: LanguageCode) -> Response:
     """The report on disclosure risk, for a frame or by itself."""
-    from tryst.coordinator.reports.disclosure import render_risk_report
+    from gemel.coordinator.reports.disclosure import render_risk_report
 
     return reports.answer(
         report.text, lambda: render_risk_report(report.document, sha256=report.sha256, language=language)

@@ -8,24 +8,24 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tryst.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import gettext, marked
-from tryst.common.web.certificates_page import certificates_page
-from tryst.common.web.forms import Form, posting, session_of
-from tryst.common.web.guard import RELOAD_HEADER
-from tryst.common.web.pages import Pages
-from tryst.common.web.reports import RenderedReports
-from tryst.coordinator.client.steward_client import Steward
-from tryst.coordinator.console.acts import acts_of_steward, forms_among
-from tryst.coordinator.console.coordinator_pages import PROJECT
-from tryst.coordinator.console.log_evidence import leakage_statements, release_reasons
-from tryst.coordinator.console.member import Member
-from tryst.coordinator.console.project_list import project_list
-from tryst.coordinator.console.project_words import described, page_state
-from tryst.coordinator.console.shared_pages import risk_report, risk_shown
-from tryst.coordinator.console.waiting import S
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext, marked
+from gemel.common.web.certificates_page import certificates_page
+from gemel.common.web.forms import Form, posting, session_of
+from gemel.common.web.guard import RELOAD_HEADER
+from gemel.common.web.pages import Pages
+from gemel.common.web.reports import RenderedReports
+from gemel.coordinator.client.steward_client import Steward
+from gemel.coordinator.console.acts import acts_of_steward, forms_among
+from gemel.coordinator.console.coordinator_pages import PROJECT
+from gemel.coordinator.console.log_evidence import leakage_statements, release_reasons
+from gemel.coordinator.console.member import Member
+from gemel.coordinator.console.project_list import project_list
+from gemel.coordinator.console.project_words import described, page_state
+from gemel.coordinator.console.shared_pages import risk_report, risk_shown
+from gemel.coordinator.console.waiting import S
+from gemel.protos.linkage.v1 import project_pb2
 
 LINKS = (
     (marked("Results"), "/"),
@@ -121,7 +121,7 @@ class StewardPages:
         """Release the held result or refuse it, with the steward's signature over the report that was read."""
         decision = form.get("decision", "")
         if decision not in DECISIONS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "a decision is to release or to refuse", where="decision", remedy="choose one"
             )
         reason = normalized_reason(form.get("reason", ""))
@@ -129,7 +129,7 @@ class StewardPages:
         status = _judged(steward, request)
         report = steward.report(status.project, status.run.run)
         if not secrets.compare_digest(report.sha256.hex().encode(), form.get("read", "").encode()):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "the report is another than the one you read",
                 where=status.project,
@@ -150,7 +150,7 @@ def _judged(steward: Steward, request: Request) -> project_pb2.ProjectStatus:
     for status in steward.assessed():
         if status.project == name:
             return status
-    raise TrystError(
+    raise GemelError(
         ErrorCode.NOT_FOUND, "no result of this project has been judged", where=name, remedy="see the list of results"
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tryst.common.language import clauses, gettext, listed, named, ngettext, written
-from tryst.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
-from tryst.coordinator.client.terminal import ABSENT
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.language import clauses, gettext, listed, named, ngettext, written
+from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
+from gemel.coordinator.client.terminal import ABSENT
+from gemel.protos.linkage.v1 import project_pb2
 
 S = project_pb2.ProjectState
 R = project_pb2.RunState

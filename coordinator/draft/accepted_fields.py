@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.errors import TrystError
-from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER
-from tryst.common.parties import Side
-from tryst.common.specification import FieldSpec, Specification
-from tryst.common.specification.model.leakage import LeakageSpec
-from tryst.coordinator.draft.accepted_rules import Columns, accepted_rules
-from tryst.coordinator.draft.blocking_rules import Proposal
-from tryst.coordinator.draft.judged_rules import JudgedRules, KeyedGate
+from gemel.carole.engine.specified import refuse_unidentified
+from gemel.common.errors import GemelError
+from gemel.common.leakage_report import EVERYBODY, PUBLIC, REGISTER
+from gemel.common.parties import Side
+from gemel.common.specification import FieldSpec, Specification
+from gemel.common.specification.model.leakage import LeakageSpec
+from gemel.coordinator.draft.accepted_rules import Columns, accepted_rules
+from gemel.coordinator.draft.blocking_rules import Proposal
+from gemel.coordinator.draft.judged_rules import JudgedRules, KeyedGate
 
 BLURRED = ((64, 0.0), (64, 0.1))
 """Bits and randomised response tried against registers, one after the other."""
@@ -106,7 +106,7 @@ def _identified(fields: Sequence[FieldSpec], specify: Specify) -> bool:
     """Whether a model of these fields can be determined."""
     try:
         refuse_unidentified(specify(fields, ()))
-    except TrystError:
+    except GemelError:
         return False
     return True
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tryst.common.cleaning.own_copies import OwnCopies
-from tryst.common.parties import Side
-from tryst.common.specification.model.defaults import IN_BLOCKS, Assignment, Mode
+from gemel.common.cleaning.own_copies import OwnCopies
+from gemel.common.parties import Side
+from gemel.common.specification.model.defaults import IN_BLOCKS, Assignment, Mode
 
 
 def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") -> tuple[Assignment, str]:
@@ -51,6 +51,6 @@ def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") ->
     if len(several) > 1:
         reason += (
             f" Mode {mode} has no assignment that allows several in both files: take those in"
-            f" {worse.other.title()}'s out first, which `tryst duplicates` finds, or link in mode open by clusters."
+            f" {worse.other.title()}'s out first, which `gemel duplicates` finds, or link in mode open by clusters."
         )
     return assignment, reason

@@ -25,11 +25,11 @@ from itertools import combinations
 
 import polars as pl
 
-from tryst.common.parties import Side
-from tryst.common.specification import BlockingKey, BlockingRule, FieldSpec
-from tryst.common.specification.model.defaults import DatePart
-from tryst.coordinator.draft.column_meanings import meaning_of
-from tryst.coordinator.draft.shared_columns import hint_of
+from gemel.common.parties import Side
+from gemel.common.specification import BlockingKey, BlockingRule, FieldSpec
+from gemel.common.specification.model.defaults import DatePart
+from gemel.coordinator.draft.column_meanings import meaning_of
+from gemel.coordinator.draft.shared_columns import hint_of
 
 PAIRS_PER_ROW = 10
 """A rule may compare so many pairs per row of the larger file."""

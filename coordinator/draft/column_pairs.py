@@ -12,11 +12,11 @@ from typing import Literal
 
 import polars as pl
 
-from tryst.common.specification.model.defaults import Kind
-from tryst.coordinator.draft.column_meanings import bare, meaning_of
-from tryst.coordinator.draft.composed_columns import WHOLES, Composed, dates_in_parts, wholes_of_parts
-from tryst.coordinator.draft.shared_columns import hint_of, is_own_number, kind_of, shape_of
-from tryst.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, overlap_of_years
+from gemel.common.specification.model.defaults import Kind
+from gemel.coordinator.draft.column_meanings import bare, meaning_of
+from gemel.coordinator.draft.composed_columns import WHOLES, Composed, dates_in_parts, wholes_of_parts
+from gemel.coordinator.draft.shared_columns import hint_of, is_own_number, kind_of, shape_of
+from gemel.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, overlap_of_years
 
 Texts = Mapping[str, pl.Series | None]
 By = Literal["name", "meaning", "parts", "content"]

@@ -9,13 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.parties import Side
-from tryst.common.specification import Columns, DateFormat, FieldSpec
-from tryst.common.specification.model.defaults import KINDS, LEVELS, DateOrder, Kind
-from tryst.common.specification.model.noise_tolerance import tolerant_bounds
-from tryst.coordinator.draft.column_meanings import meaning_of
-from tryst.coordinator.draft.column_pairs import Pair, pair_columns
-from tryst.coordinator.draft.shared_columns import (
+from gemel.common.parties import Side
+from gemel.common.specification import Columns, DateFormat, FieldSpec
+from gemel.common.specification.model.defaults import KINDS, LEVELS, DateOrder, Kind
+from gemel.common.specification.model.noise_tolerance import tolerant_bounds
+from gemel.coordinator.draft.column_meanings import meaning_of
+from gemel.coordinator.draft.column_pairs import Pair, pair_columns
+from gemel.coordinator.draft.shared_columns import (
     LONG,
     NEARLY_EMPTY,
     Shape,
@@ -26,7 +26,7 @@ from tryst.coordinator.draft.shared_columns import (
     kind_of,
     shape_of,
 )
-from tryst.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, shares_value
+from gemel.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, shares_value
 
 MAX_FIELDS = 15
 """More add no information, and their comparison patterns no longer fit."""

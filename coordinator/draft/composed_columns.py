@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tryst.coordinator.draft.column_meanings import PARTS, meaning_of, part_of_date
+from gemel.coordinator.draft.column_meanings import PARTS, meaning_of, part_of_date
 
 _RANGES = {"year": (1850, 2100), "month": (1, 12), "day": (1, 31)}
 _VALID = 0.95

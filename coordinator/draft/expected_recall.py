@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.specification import BlockingRule, FieldSpec
-from tryst.coordinator.draft.blocking_rules import key_columns
+from gemel.common.specification import BlockingRule, FieldSpec
+from gemel.coordinator.draft.blocking_rules import key_columns
 
 ROWS = 10_000
 """Alice's records whose pairs are looked at."""

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.coordinator.draft.value_urn import ValueUrn
+from gemel.coordinator.draft.value_urn import ValueUrn
 
 DEPENDENT = 1.2
 """Two fields are dependent if pairs of records agree on both so many times more often than if they were not."""

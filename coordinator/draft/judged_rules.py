@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, Gate, LeakageReport
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.draft.blocking_rules import Proposal
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import EVERYBODY, REGISTER, Finding, Gate, LeakageReport
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.draft.blocking_rules import Proposal
 
 MARGIN = 0.6
 """Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may
@@ -91,7 +91,7 @@ class JudgedRules:
         recovered = f"{finding.above_chance:.1%} of {side}'s records above guessing"
         if self.accepted:
             return (
-                f"`tryst alice leakage` and `tryst bob leakage` accept these rules: at most {recovered}"
+                f"`gemel alice leakage` and `gemel bob leakage` accept these rules: at most {recovered}"
                 f" ({_where(finding)}), limit {limit:.0%}.{self.registers}"
             )
         above = list(dict.fromkeys(name for r in self.reports.values() for name in _above(r)))

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tryst.common.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
-from tryst.common.parties import Side
-from tryst.common.specification.model.leakage import LeakageSpec
+from gemel.common.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
+from gemel.common.parties import Side
+from gemel.common.specification.model.leakage import LeakageSpec
 
 STEP = 0.05
 """Limits are multiples of it."""

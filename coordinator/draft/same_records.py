@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tryst.common.parties import Side
-from tryst.common.specification import FieldSpec
+from gemel.common.parties import Side
+from gemel.common.specification import FieldSpec
 
 SAME_RECORDS = (
     "BOTH FILES HOLD THE SAME RECORDS: every record matches itself, and a linkage of them shows nothing of how two"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tryst.common.cleaning.dates import parse_date
-from tryst.common.cleaning.definition import folded
-from tryst.common.cleaning.numerals import clean_number
-from tryst.common.specification import KINDS
-from tryst.common.specification.model.defaults import DateOrder, Kind
-from tryst.coordinator.draft.column_meanings import bare, meaning_of, without_accents, words_of
+from gemel.common.cleaning.dates import parse_date
+from gemel.common.cleaning.definition import folded
+from gemel.common.cleaning.numerals import clean_number
+from gemel.common.specification import KINDS
+from gemel.common.specification.model.defaults import DateOrder, Kind
+from gemel.coordinator.draft.column_meanings import bare, meaning_of, without_accents, words_of
 
 SAMPLE = 4_000
 """Distinct values looked at per column; the counts are of all rows."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.message_words import nearest
-from tryst.common.specification.model.fields import MAX_LISTED
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.message_words import nearest
+from gemel.common.specification.model.fields import MAX_LISTED
 
 _LONGEST = 256
 
@@ -34,32 +34,32 @@ def similar_list(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING if there is no such column, SOURCE if a count is no number, PARAMETER if nothing is left or
         `maximum` is more than a specification takes.
     """
     for column in (value, count):
         if column not in counts.columns:
             remedy = nearest(column, counts.columns)
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.FIELD_MISSING, f"there is no column {column!r}", where="the counts", remedy=remedy
             )
     if not 1 <= maximum <= MAX_LISTED:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, f"a list has 1 to {MAX_LISTED:,} values", where="--maximum", got=str(maximum)
         )
     text = pl.col(value).cast(pl.String).str.strip_chars().str.to_lowercase()
     table = counts.select(value=text, count=pl.col(count).cast(pl.Float64, strict=False))
     table = table.filter(pl.col("value").str.len_chars().is_between(1, _LONGEST))
     if unread := int((table["count"].is_null() | table["count"].is_nan()).sum()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE, f"{unread:,} counts are no numbers", where=f"column {count!r} of the counts",
             remedy="write counts as plain numbers, without separators",
         )  # fmt: skip
     added = table.group_by("value").agg(pl.col("count").sum()).sort("count", "value", descending=[True, False])
     kept = added[drop_commonest:].filter(pl.col("count") >= minimum)["value"].head(maximum).to_list()
     if not kept:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "no value is left to list", where="the counts", got=f"{added.height:,} values",
             remedy="drop fewer of the commonest, or give a smaller --minimum",
         )  # fmt: skip

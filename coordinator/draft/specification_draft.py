@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.cleaning import clean
-from tryst.common.cleaning.own_copies import own_copies
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import Gate
-from tryst.common.parties import Side
-from tryst.common.specification import (
+from gemel.carole.engine.specified import refuse_unidentified
+from gemel.common.cleaning import clean
+from gemel.common.cleaning.own_copies import own_copies
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import Gate
+from gemel.common.parties import Side
+from gemel.common.specification import (
     BlockingRule,
     Custodian,
     Custodians,
@@ -33,20 +33,20 @@ from tryst.common.specification import (
     Retention,
     Specification,
 )
-from tryst.common.specification.model.content import PROJECT_PATTERN, LinkSpec
-from tryst.common.specification.model.defaults import IN_BLOCKS, Mode
-from tryst.common.specification.model.leakage import LeakageSpec
-from tryst.common.specification.model.section import MAX_COLUMN_NAME
-from tryst.coordinator.draft.accepted_fields import accepted_fields
-from tryst.coordinator.draft.assignment import propose_assignment
-from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
-from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
-from tryst.coordinator.draft.grown_file import grown
-from tryst.coordinator.draft.judged_rules import JudgedRules, keyed
-from tryst.coordinator.draft.register_limits import measured_limits
-from tryst.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
-from tryst.coordinator.draft.shared_columns import identifier_of, text_of
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.specification.model.content import PROJECT_PATTERN, LinkSpec
+from gemel.common.specification.model.defaults import IN_BLOCKS, Mode
+from gemel.common.specification.model.leakage import LeakageSpec
+from gemel.common.specification.model.section import MAX_COLUMN_NAME
+from gemel.coordinator.draft.accepted_fields import accepted_fields
+from gemel.coordinator.draft.assignment import propose_assignment
+from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
+from gemel.coordinator.draft.compared_fields import ProposedFields, propose_fields
+from gemel.coordinator.draft.grown_file import grown
+from gemel.coordinator.draft.judged_rules import JudgedRules, keyed
+from gemel.coordinator.draft.register_limits import measured_limits
+from gemel.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
+from gemel.coordinator.draft.shared_columns import identifier_of, text_of
+from gemel.coordinator.truth_columns import Truth
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""
@@ -54,26 +54,26 @@ _LEAKAGE = LeakageSpec()
 _RETENTION = Retention(uploads_days=7, results_days=30, maps_days=90)
 
 _HEAD = """\
-A draft by `tryst spec draft`, from the columns both files share. Every choice has its reason above it; read them, \
-change what you know better, then `tryst spec check` it and try it out with `tryst rehearse`.
+A draft by `gemel spec draft`, from the columns both files share. Every choice has its reason above it; read them, \
+change what you know better, then `gemel spec check` it and try it out with `gemel rehearse`.
 What a kind means, unless the field sets it:
 {defaults}"""
 _MODE = (
-    "open: who receives the signatures sees which values are equal or similar, but cannot read them. `tryst spec"
+    "open: who receives the signatures sees which values are equal or similar, but cannot read them. `gemel spec"
     " check` explains more."
 )
 _MODE_BLOCK_KEYED = (
-    "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `tryst"
-    " spec check` explains it, and `tryst alice leakage` measures what is left. A record is signed for every rule: its"
+    "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `gemel"
+    " spec check` explains it, and `gemel alice leakage` measures what is left. A record is signed for every rule: its"
     " signatures have 256 bits or 128, with which it is linked as with 1024 (`python -m benchmarks bits`)."
 )
 _MODE_SHARED = (
     "shared: no one sees a signature or a similarity. Each row is cut into three random shares, from which Carole, the"
-    " coordinator and a steward compute the comparison levels together; any two of them must not collude. `tryst spec"
+    " coordinator and a steward compute the comparison levels together; any two of them must not collude. `gemel spec"
     " check` explains it. A record is signed for every rule, in 256 bits or 128, as in mode block_keyed."
 )
 _COMPUTE = (
-    "The two members who compute together with Carole, by their names in the membership list; each runs `tryst compute`"
+    "The two members who compute together with Carole, by their names in the membership list; each runs `gemel compute`"
     " (docs/shared-mode.md)."
 )
 DRAFTED: tuple[Mode, ...] = ("open", "block_keyed", "shared")
@@ -141,7 +141,7 @@ def draft(
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if the files share no column worth comparing, one has no column of identifiers, or such bits carry
         no information; NOT_IDENTIFIED if they share too few; PARAMETER if `bits` is no length of signatures;
         EMPTY_SOURCE if one has no rows; FIELD_MISSING for a column of the truth that is not there. In modes
@@ -159,7 +159,7 @@ def draft(
     if truth is not None:
         drafted.left_out.insert(0, f"{' and '.join(dict.fromkeys((truth.alice, truth.bob)))}: names the person.")
     if not drafted.fields:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "the files share no column that is worth comparing",
             got=f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}",
@@ -175,7 +175,7 @@ def draft(
     if not blocked:
         why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"
         comments["blocking"] = (
-            f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `tryst spec draft --block`"
+            f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `gemel spec draft --block`"
             " proposes rules."
         )
         assignment, reason = propose_assignment(copies)
@@ -224,7 +224,7 @@ def drafted_mode(mode: str | None, where: str) -> Mode | None:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for another mode.
     """
     for known in DRAFTED:
@@ -232,14 +232,14 @@ def drafted_mode(mode: str | None, where: str) -> Mode | None:
             return known
     if mode is None:
         return None
-    raise TrystError(
+    raise GemelError(
         ErrorCode.PARAMETER, "a draft is of mode open, block_keyed or shared", where=where, got=str(mode)[:40]
     )
 
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
     if not re.fullmatch(PROJECT_PATTERN, project):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "this cannot be a project's name",
             where="project",
@@ -247,7 +247,7 @@ def _require_possible(project: str, block: bool | None, mode: Mode | None, bits:
             remedy="use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
         )
     if mode in IN_BLOCKS and block is False:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"mode {mode} needs blocking rules",
             where="mode",
@@ -255,7 +255,7 @@ def _require_possible(project: str, block: bool | None, mode: Mode | None, bits:
             remedy="let it propose rules, or draft for mode open",
         )
     if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "signatures have a multiple of 64 bits, from 64 to 8192",
             where="bits",
@@ -267,14 +267,14 @@ def _require_possible(project: str, block: bool | None, mode: Mode | None, bits:
 def _usable(frame: pl.DataFrame, side: Side, truth: Truth | None) -> pl.DataFrame:
     """The columns that a specification can name, without the truth."""
     if frame.is_empty():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EMPTY_SOURCE, "the file has no rows", where=f"{side}'s file", got=f"{frame.width} columns, 0 rows"
         )
     named = [column for column in frame.columns if 0 < len(column) <= MAX_COLUMN_NAME]
     if truth is None:
         return frame.select(named)
     if truth.of(side) not in frame.columns:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.FIELD_MISSING,
             f"there is no column {truth.of(side)!r}",
             where=f"{side}'s file",
@@ -287,7 +287,7 @@ def _usable(frame: pl.DataFrame, side: Side, truth: Truth | None) -> pl.DataFram
 def _identifier(frame: pl.DataFrame, texts: dict[str, pl.Series | None], side: Side) -> str:
     identifier = identifier_of(frame, texts)
     if identifier is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "no column identifies the rows: none has a value of its own in every row",
             where=f"{side}'s file",

@@ -18,20 +18,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.carole.engine import Resources
-from tryst.carole.engine.one_file import Deduplication, deduplicate
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.common.custodian.source.reading import read_cleaned
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.language import LanguageCode
-from tryst.common.parties import Side
-from tryst.common.progress import Progress
-from tryst.common.records.sources import Source
-from tryst.common.specification import Specification
-from tryst.coordinator.reports.linkage import ReportContent, RunDescription, write_report
+from gemel.carole.engine import Resources
+from gemel.carole.engine.one_file import Deduplication, deduplicate
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.common.custodian.source.reading import read_cleaned
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.language import LanguageCode
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.records.sources import Source
+from gemel.common.specification import Specification
+from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 
 AT_HOME = ("version", "project", "mode", "custodians", "fields", "blocking", "swaps", "model", "links", "retention")
 """The sections of a specification that count where nothing leaves the machine."""
@@ -76,7 +76,7 @@ def own_duplicates(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `read_cleaned` and `deduplicate`.
     """
     started = time.perf_counter()
@@ -140,7 +140,7 @@ def write_duplicates(
         "project": f"{spec.project}: duplicates in {name}",
         "mode": at_home(spec).mode,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "version": version("tryst"),
+        "version": version("gemel"),
         "files": {"alice": file, "bob": file},
         "one_to_one": False,
         "one_file": True,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.specification import Specification
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.specification import Specification
 
 
 @dataclass(frozen=True)

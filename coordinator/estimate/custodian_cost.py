@@ -8,12 +8,12 @@ from dataclasses import field as dataclass_field
 
 import polars as pl
 
-from tryst.common.encoding.expected_layout import FileCounts, expected_layout
-from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.layout import Layout
-from tryst.common.parties import Side
-from tryst.common.specification import FieldSpec, Specification
-from tryst.coordinator.estimate.unit_costs import (
+from gemel.common.encoding.expected_layout import FileCounts, expected_layout
+from gemel.common.encoding.fixed_fields import fixed_fields
+from gemel.common.encoding.layout import Layout
+from gemel.common.parties import Side
+from gemel.common.specification import FieldSpec, Specification
+from gemel.coordinator.estimate.unit_costs import (
     CUSTODIAN_BASE,
     CUSTODIAN_RECORD,
     CUSTODIAN_STREAMED_RECORD,

@@ -1,4 +1,4 @@
-"""The estimate of a specification for files of a size, as `tryst spec draft` and `tryst spec check` print it."""
+"""The estimate of a specification for files of a size, as `gemel spec draft` and `gemel spec check` print it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tryst.common.encoding.expected_layout import bounded_counts, file_counts
-from tryst.common.errors import TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.draft.grown_file import grown
-from tryst.coordinator.estimate.candidate_pairs import RulePairs, candidate_pairs
-from tryst.coordinator.estimate.custodian_cost import CustodianCost, counted_tokens, custodian_cost, typical_tokens
-from tryst.coordinator.estimate.limits import CaroleLimits, exceeded
-from tryst.coordinator.estimate.linkage_cost import LinkageCost, linkage_cost
+from gemel.common.encoding.expected_layout import bounded_counts, file_counts
+from gemel.common.errors import GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.draft.grown_file import grown
+from gemel.coordinator.estimate.candidate_pairs import RulePairs, candidate_pairs
+from gemel.coordinator.estimate.custodian_cost import CustodianCost, counted_tokens, custodian_cost, typical_tokens
+from gemel.coordinator.estimate.limits import CaroleLimits, exceeded
+from gemel.coordinator.estimate.linkage_cost import LinkageCost, linkage_cost
 
 Columns = Mapping[str, pl.Series]
 """Cleaned values by field."""
@@ -33,7 +33,7 @@ class Estimate:
     specification: Specification
     custodians: tuple[CustodianCost, ...]
     linkage: LinkageCost
-    exceeded: tuple[TrystError, ...]
+    exceeded: tuple[GemelError, ...]
 
     @property
     def lines(self) -> Iterator[str]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from tryst.carole.configuration import LimitsConfiguration
-from tryst.carole.engine.memory import mebibytes
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification import Specification
-from tryst.coordinator.estimate.custodian_cost import CustodianCost
-from tryst.coordinator.estimate.linkage_cost import LinkageCost
+from gemel.carole.configuration import LimitsConfiguration
+from gemel.carole.engine.memory import mebibytes
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.specification import Specification
+from gemel.coordinator.estimate.custodian_cost import CustodianCost
+from gemel.coordinator.estimate.linkage_cost import LinkageCost
 
 SHORTER = "use shorter signatures (`bits`), fewer rules or fewer fields"
 
@@ -30,14 +30,14 @@ class CaroleLimits:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for one that she would not take.
         """
         try:
             return LimitsConfiguration(memory=self.memory, max_upload=self.max_upload, max_rows=self.max_rows)
         except ValidationError as error:
             key = str(error.errors()[0]["loc"][0])
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "this is no limit of Carole's",
                 where=f"--{key.replace('_', '-')}",
@@ -48,14 +48,14 @@ class CaroleLimits:
 
 def exceeded(
     custodians: Sequence[CustodianCost], linkage: LinkageCost, spec: Specification, limits: CaroleLimits
-) -> Iterator[TrystError]:
+) -> Iterator[GemelError]:
     """An error for each limit that the estimate is above."""
     granted = limits.configuration()
     for each in custodians:
         where = f"{each.side}'s contribution"
         rows = max(each.records, *each.layout.rule_rows.values())
         if rows > granted.max_rows:
-            yield TrystError(
+            yield GemelError(
                 ErrorCode.UPLOAD_LIMIT,
                 f"Carole takes at most {granted.max_rows:,} rows of a file, and refuses it after it was signed",
                 where=where,
@@ -63,7 +63,7 @@ def exceeded(
                 remedy=f"have her raise limits.max_rows to {rows} or more, or link parts of the files",
             )
         if each.upload > granted.max_upload_bytes:
-            yield TrystError(
+            yield GemelError(
                 ErrorCode.UPLOAD_LIMIT,
                 f"Carole takes at most {mebibytes(granted.max_upload_bytes)}, and refuses it after it was signed",
                 where=where,
@@ -71,7 +71,7 @@ def exceeded(
                 remedy=f"have her raise limits.max_upload to {_raised(each.upload)}, or {SHORTER}",
             )
     if linkage.minimum > granted.worker_bytes:
-        yield TrystError(
+        yield GemelError(
             ErrorCode.MEMORY,
             f"Carole grants a run {mebibytes(granted.worker_bytes)}",
             where="the linkage",
@@ -82,7 +82,7 @@ def exceeded(
     if spec.in_blocks:  # in mode open such a block is split or left out, with a warning
         for found, rule in zip(linkage.rules, spec.keyed_rules, strict=False):
             if found.largest > rule.limit:
-                yield TrystError(
+                yield GemelError(
                     ErrorCode.PARAMETER,
                     f"a block may have at most {rule.limit:,} pairs",
                     where=f"blocking.{rule.name}",
@@ -91,12 +91,12 @@ def exceeded(
                 )
 
 
-def refuse_exceeded(errors: Sequence[TrystError]) -> None:
+def refuse_exceeded(errors: Sequence[GemelError]) -> None:
     """Raise the errors, if there are any, as one."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise TrystErrors(errors[0].code, list(errors))
+        raise GemelErrors(errors[0].code, list(errors))
 
 
 def _raised(n_bytes: int) -> str:

@@ -10,19 +10,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tryst.carole.blocking import CandidatePairs
-from tryst.carole.engine.local import KEPT_BYTES
-from tryst.carole.engine.preparation import SAMPLE_PAIRS
-from tryst.carole.engine.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
-from tryst.carole.engine.selection import MAX_PAIRS
-from tryst.carole.engine.sharded_pairs import set_memory
-from tryst.carole.engine.stream import PairStream
-from tryst.common.encoding.layout import SAMPLES, Layout, SetLayout
-from tryst.common.specification import Specification
-from tryst.coordinator.estimate.candidate_pairs import RulePairs
-from tryst.coordinator.estimate.custodian_cost import CustodianCost
-from tryst.coordinator.estimate.shared_cost import SharedCost, shared_cost
-from tryst.coordinator.estimate.unit_costs import (
+from gemel.carole.blocking import CandidatePairs
+from gemel.carole.engine.local import KEPT_BYTES
+from gemel.carole.engine.preparation import SAMPLE_PAIRS
+from gemel.carole.engine.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
+from gemel.carole.engine.selection import MAX_PAIRS
+from gemel.carole.engine.sharded_pairs import set_memory
+from gemel.carole.engine.stream import PairStream
+from gemel.common.encoding.layout import SAMPLES, Layout, SetLayout
+from gemel.common.specification import Specification
+from gemel.coordinator.estimate.candidate_pairs import RulePairs
+from gemel.coordinator.estimate.custodian_cost import CustodianCost
+from gemel.coordinator.estimate.shared_cost import SharedCost, shared_cost
+from gemel.coordinator.estimate.unit_costs import (
     CHANCE_SECONDS,
     DECISION_SECONDS,
     GROUPS_SECONDS,

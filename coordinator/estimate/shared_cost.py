@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tryst.carole.engine.shared.compared_rows import PERMUTED_COPIES
-from tryst.carole.engine.shared.comparisons import comparison_of
-from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding.layout import SAMPLES, SetLayout
-from tryst.common.encoding.samples import GROUPS
-from tryst.common.sharing.output_bits import PairComparison
-from tryst.common.specification import Specification
-from tryst.coordinator.estimate.candidate_pairs import RulePairs
-from tryst.coordinator.estimate.custodian_cost import CustodianCost
-from tryst.coordinator.estimate.unit_costs import GATE_BYTES, GATE_SECONDS, PERMUTED_WORD_SECONDS
+from gemel.carole.engine.shared.compared_rows import PERMUTED_COPIES
+from gemel.carole.engine.shared.comparisons import comparison_of
+from gemel.carole.engine.specified import plan_of
+from gemel.common.encoding.layout import SAMPLES, SetLayout
+from gemel.common.encoding.samples import GROUPS
+from gemel.common.sharing.output_bits import PairComparison
+from gemel.common.specification import Specification
+from gemel.coordinator.estimate.candidate_pairs import RulePairs
+from gemel.coordinator.estimate.custodian_cost import CustodianCost
+from gemel.coordinator.estimate.unit_costs import GATE_BYTES, GATE_SECONDS, PERMUTED_WORD_SECONDS
 
 _WORD_BYTES = 8
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.cleaning import clean
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.registry import file_source, read_source
-from tryst.common.specification import Specification
-from tryst.coordinator.client.terminal import console, show_form
-from tryst.coordinator.estimate.estimate import Estimate
-from tryst.coordinator.estimate.limits import refuse_exceeded
+from gemel.common.cleaning import clean
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.registry import file_source, read_source
+from gemel.common.specification import Specification
+from gemel.coordinator.client.terminal import console, show_form
+from gemel.coordinator.estimate.estimate import Estimate
+from gemel.coordinator.estimate.limits import refuse_exceeded
 
 Frames = tuple[pl.DataFrame, pl.DataFrame]
 """Alice's and Bob's file."""
@@ -28,11 +28,11 @@ def both_files(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if one is missing; as `read_source`.
     """
     if alice is None or bob is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "pairs are counted in two files",
             where="--alice" if alice is None else "--bob",
@@ -56,7 +56,7 @@ def show_estimate(estimate: Estimate, *, refuse: bool = True) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_LIMIT, MEMORY or PARAMETER where it exceeds a limit, unless it is not to be refused.
     """
     for line in estimate.lines:

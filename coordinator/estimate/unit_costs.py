@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tryst.common.specification.model.defaults import Tokenisation
+from gemel.common.specification.model.defaults import Tokenisation
 
 SIGNATURE_SECONDS = 0.25e-6
 """Of a signature within a block or salt, whatever its tokens."""

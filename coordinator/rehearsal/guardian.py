@@ -1,6 +1,6 @@
 """Ends what a rehearsal started and deletes its keys, however the rehearsal ends: also killed, with no last word.
 
-``python -m tryst.coordinator.rehearsal.guardian FOLDER`` is started before all services, leads their process group, and
+``python -m gemel.coordinator.rehearsal.guardian FOLDER`` is started before all services, leads their process group, and
 does nothing until its standard input ends: the rehearsal holds the other end, which closes with it. Then it signals
 to its group to end, kills what has not ended in time, a worker that was stopped too, and deletes the folder. As long as
 it lives no other process can have the number of the group.

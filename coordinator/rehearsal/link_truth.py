@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.carole.evaluation import (
+from gemel.carole.evaluation import (
     best_threshold,
     calibration,
     expected_precision_recall,
@@ -16,8 +16,8 @@ from tryst.carole.evaluation import (
     number_of_matches,
     quality,
 )
-from tryst.carole.evaluation.truth import UNKNOWN
-from tryst.common.documents.evaluation_document import EvaluationDocument
+from gemel.carole.evaluation.truth import UNKNOWN
+from gemel.common.documents.evaluation_document import EvaluationDocument
 
 CURVE_POINTS = 400
 """Most points of a curve that are written down; what lies between them is on a line for the eye."""

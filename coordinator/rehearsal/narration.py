@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.coordinator.client.terminal import console
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.coordinator.client.terminal import console
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ STEPS = {
     "provision": Step(
         "Provision",
         "Every party gets a certificate with its role, an Ed25519 identity that signs its approvals, and a key that "
-        "results are sealed to. In a rehearsal all are thrown away at the end; `tryst init` makes lasting ones.",
+        "results are sealed to. In a rehearsal all are thrown away at the end; `gemel init` makes lasting ones.",
     ),
     "start": Step(
         "Start the services",
@@ -74,7 +74,7 @@ SHARED = {
     "start": Step(
         "Start the services",
         "Alice, Bob and Carole run as processes and talk gRPC over mutual TLS, and so do the two who compute with "
-        "Carole: the coordinator and a steward, `tryst compute`. Only Carole listens on the network: all others call "
+        "Carole: the coordinator and a steward, `gemel compute`. Only Carole listens on the network: all others call "
         "out, and she passes on what the three who compute send each other, sealed, so that she cannot read it.",
     ),
     "contribute": Step(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tryst.common.documents.evaluation_document import EvaluationDocument, SchemeResult
-from tryst.common.specification import Specification
-from tryst.common.specification.model.schemes import SCHEMES
+from gemel.common.documents.evaluation_document import EvaluationDocument, SchemeResult
+from gemel.common.specification import Specification
+from gemel.common.specification.model.schemes import SCHEMES
 
 AGREEMENT_ALONE = "agreement alone"
 """What the comparison calls the linkage without its extended latent step."""

@@ -17,34 +17,34 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from tryst.carole.configuration import LimitsConfiguration
-from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.documents.evaluation_document import EvaluationDocument, SchemeResult
-from tryst.common.documents.linkage_document import Counts
-from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import LanguageCode
-from tryst.common.parties import Side
-from tryst.common.processors import processors
-from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.registry import FOUND, file_source
-from tryst.common.specification import (
+from gemel.carole.configuration import LimitsConfiguration
+from gemel.carole.engine.specified import refuse_unidentified
+from gemel.common.documents.evaluation_document import EvaluationDocument, SchemeResult
+from gemel.common.documents.linkage_document import Counts
+from gemel.common.documents.statistics_document import Stage, StatisticsDocument, Timings
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import LanguageCode
+from gemel.common.parties import Side
+from gemel.common.processors import processors
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.registry import FOUND, file_source
+from gemel.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,
     specification_digest,
 )
-from tryst.common.specification.model.schemes import SCHEMES
-from tryst.coordinator.client.terminal import console, show_form
-from tryst.coordinator.draft.same_records import SAME_RECORDS
-from tryst.coordinator.rehearsal.link_truth import evaluate, summary
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.other_schemes import compared, other_schemes
-from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
-from tryst.coordinator.rehearsal.rehearsed_pairs import links_and_pairs, persons_of
-from tryst.coordinator.reports.disclosure import write_risk_report
-from tryst.coordinator.reports.linkage import ReportContent, RunDescription, write_report
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.specification.model.schemes import SCHEMES
+from gemel.coordinator.client.terminal import console, show_form
+from gemel.coordinator.draft.same_records import SAME_RECORDS
+from gemel.coordinator.rehearsal.link_truth import evaluate, summary
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.other_schemes import compared, other_schemes
+from gemel.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
+from gemel.coordinator.rehearsal.rehearsed_pairs import links_and_pairs, persons_of
+from gemel.coordinator.reports.disclosure import write_risk_report
+from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
+from gemel.coordinator.truth_columns import Truth
 
 
 def rehearse_into(
@@ -91,7 +91,7 @@ def rehearse_into(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `rehearse`; FIELD_MISSING if a truth column is not there; SPECIFICATION if it is linked by; NOT_IDENTIFIED
         if the specification compares too little.
     """
@@ -226,7 +226,7 @@ def report_content(
         "variables": len(spec.variables),
         "assessed": spec.assessment is not None,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "version": version("tryst"),
+        "version": version("gemel"),
         "specification_digest": specification_digest(spec).hex(),
         "encoding_digest": encoding_digest(spec).hex(),
         "files": {
@@ -245,20 +245,20 @@ def check_memory(text: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER.
     """
     try:
         LimitsConfiguration(memory=text)
     except ValidationError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "expected a size", where="--memory", got=repr(text), remedy="write 512MiB or 3GiB"
         ) from None
 
 
 def _require_file(path: Path, option: str) -> None:
     if not path.is_file():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "there is a folder of this name, and no file" if path.is_dir() else "there is no such file",
             where=str(path),

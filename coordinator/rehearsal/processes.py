@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parent_process import OPTION
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parent_process import OPTION
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -44,7 +44,7 @@ class ServiceProcess:
 
     def __init__(self, party: str, configuration: Path, folder: Path, program: tuple[str, ...] | None = None) -> None:
         self.party = party
-        self._program = program or (f"tryst.{party}",)
+        self._program = program or (f"gemel.{party}",)
         self._configuration = configuration
         self._ready_file = folder / f"{party}.ready"
         self.log = folder / f"{party}.log"
@@ -78,7 +78,7 @@ class ServiceProcess:
 
         Raises
         ------
-        TrystError
+        GemelError
             If it ends, or does not become ready in time; with the last line of its log.
         """
         deadline = time.monotonic() + seconds
@@ -91,7 +91,7 @@ class ServiceProcess:
         raise self._error(f"did not become ready within {seconds:.0f} s")
 
     def check(self) -> None:
-        """Raise `TrystError` if the service has ended by itself."""
+        """Raise `GemelError` if the service has ended by itself."""
         if self._process is None or self._process.poll() is not None:
             status = None if self._process is None else self._process.returncode
             raise self._error(f"ended by itself with status {status}")
@@ -123,7 +123,7 @@ class ServiceProcess:
     def pid(self) -> int:
         """Process id of the running service."""
         if self._process is None:
-            raise TrystError(ErrorCode.UNAVAILABLE, "the service has not been started", where=self.party)
+            raise GemelError(ErrorCode.UNAVAILABLE, "the service has not been started", where=self.party)
         return self._process.pid
 
     def peak_memory(self) -> int:
@@ -158,9 +158,9 @@ class ServiceProcess:
         """What it has printed and logged so far."""
         return self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
 
-    def _error(self, what: str) -> TrystError:
+    def _error(self, what: str) -> GemelError:
         last = self.lines()[-1:]
-        return TrystError(
+        return GemelError(
             ErrorCode.UNAVAILABLE,
             f"the service {what}",
             where=self.party,
@@ -185,7 +185,7 @@ class Services:
     def __enter__(self) -> Services:
         if self._folder is not None:
             self._guardian = subprocess.Popen(
-                [sys.executable, "-m", "tryst.coordinator.rehearsal.guardian", str(self._folder)],
+                [sys.executable, "-m", "gemel.coordinator.rehearsal.guardian", str(self._folder)],
                 stdin=subprocess.PIPE,  # its end signals to the guardian that this process has ended
                 stdout=subprocess.DEVNULL,
                 process_group=0,
@@ -214,7 +214,7 @@ class Services:
             service.dismiss()
 
     def check(self) -> None:
-        """Raise `TrystError` if any service has ended by itself."""
+        """Raise `GemelError` if any service has ended by itself."""
         for service in self._running:
             service.check()
 
@@ -224,7 +224,7 @@ class Services:
         return tuple(self._running)
 
 
-COMPUTE = ("tryst", "compute")
+COMPUTE = ("gemel", "compute")
 """The program of a member who computes in mode shared."""
 
 
@@ -233,15 +233,15 @@ def make_store(configuration: Path) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         UNAVAILABLE if it ends with an error, which it has then printed.
     """
-    command = [sys.executable, "-m", "tryst", "carole", "init", "--config", str(configuration)]
+    command = [sys.executable, "-m", "gemel", "carole", "init", "--config", str(configuration)]
     done = subprocess.run(
         command, cwd=configuration.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UNAVAILABLE, "the store could not be made", where="carole", remedy=done.stderr.strip()[-500:]
         )
 

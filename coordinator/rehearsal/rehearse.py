@@ -18,32 +18,32 @@ from typing import Any
 
 import yaml
 
-from tryst.common.documents.provenance import LINKED_FILES
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.message_words import listed
-from tryst.common.parties import Role, Side
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
-from tryst.common.pki.reader import Reader
-from tryst.common.records.sources import Source
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.specification import Specification, specification_digest
-from tryst.coordinator.client.analyst_client import Analyst
-from tryst.coordinator.client.client_configuration import steward_template
-from tryst.coordinator.client.client_configuration import template as coordinator_template
-from tryst.coordinator.client.connection import connection_of
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compared
-from tryst.coordinator.client.steward_client import Steward
-from tryst.coordinator.client.verdict import verdict_lines
-from tryst.coordinator.computing.computing_screen import DONE
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
-from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+from gemel.common.documents.provenance import LINKED_FILES
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.message_words import listed
+from gemel.common.parties import Role, Side
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.pki.reader import Reader
+from gemel.common.records.sources import Source
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.specification import Specification, specification_digest
+from gemel.coordinator.client.analyst_client import Analyst
+from gemel.coordinator.client.client_configuration import steward_template
+from gemel.coordinator.client.client_configuration import template as coordinator_template
+from gemel.coordinator.client.connection import connection_of
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.run_progress import bars, follow_run, pairs_compared
+from gemel.coordinator.client.steward_client import Steward
+from gemel.coordinator.client.verdict import verdict_lines
+from gemel.coordinator.computing.computing_screen import DONE
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
+from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 POLL_SECONDS = 0.1
 STEP_SECONDS = 3600.0
@@ -121,10 +121,10 @@ def rehearse(
 
     Raises
     ------
-    TrystError
+    GemelError
         What the service concerned refused with, in its own words.
     """
-    folder = Path(tempfile.mkdtemp(prefix="tryst-rehearsal-"))
+    folder = Path(tempfile.mkdtemp(prefix="gemel-rehearsal-"))
     try:
         with Services(folder) as services:
             _Rehearsal(spec, text, sources, narrator, resources, folder, services, known).run(collect)
@@ -332,13 +332,13 @@ class _Rehearsal:
                         shown[side], description=f"{side.title():<6} {found.stage}", completed=found.fraction
                     )
                     if found.blocking_error:
-                        raise TrystError(
+                        raise GemelError(
                             ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {found.blocking_error}"
                         )
                 if status.blocking_error:
-                    raise TrystError(ErrorCode.WRONG_STATE, status.blocking_error, where=self._spec.project)
+                    raise GemelError(ErrorCode.WRONG_STATE, status.blocking_error, where=self._spec.project)
                 time.sleep(POLL_SECONDS)
-        raise TrystError(ErrorCode.UNAVAILABLE, f"a step took longer than {STEP_SECONDS:.0f} s")
+        raise GemelError(ErrorCode.UNAVAILABLE, f"a step took longer than {STEP_SECONDS:.0f} s")
 
     def _wait_for_shares(self, coordinator: Coordinator) -> None:
         self._wait_until(coordinator, lambda status: all(side.result_acknowledged for side in status.sides))
@@ -352,9 +352,9 @@ class _Rehearsal:
             self._services.check()
             for side in Side:
                 if blocking_error := self._project_of(side).blocking_error:
-                    raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {blocking_error}")
+                    raise GemelError(ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {blocking_error}")
             time.sleep(POLL_SECONDS)
-        raise TrystError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares, or what was granted them")
+        raise GemelError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares, or what was granted them")
 
     def _project_of(self, side: Side) -> operator_pb2.CustodianProject:
         """The project as this custodian's own operator sees it."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.records.registry import read_source
-from tryst.common.records.sources import Source
-from tryst.common.specification import Specification
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.registry import read_source
+from gemel.common.records.sources import Source
+from gemel.common.specification import Specification
+from gemel.coordinator.truth_columns import Truth
 
 
 def links_and_pairs(shares: dict[Side, Path]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -27,7 +27,7 @@ def persons_of(source: Source, spec: Specification, side: Side, truth: Truth) ->
     table = read_source(source, None).frame
     for name in (column, identifier):
         if name not in table.columns:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.FIELD_MISSING,
                 f"there is no column {name!r}",
                 where=f"{side}'s file",

@@ -13,21 +13,21 @@ pairs (`carole.engine.coded_links`).
 
 from __future__ import annotations
 
-from tryst.carole.engine.request_check import check_request
-from tryst.carole.engine.resolution_exchange import decide, open_handles, sealed_result
-from tryst.carole.engine.resolution_request import unpack_request
-from tryst.carole.engine.specified import plan_of
-from tryst.common.audit.resolver_result import sign_result
-from tryst.common.keys.identity import Identity
-from tryst.common.parties import Side
-from tryst.common.pki.reader import Reader
-from tryst.common.processors import processors
-from tryst.common.progress import Progress
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.transfer import Content, Fetch, send
-from tryst.common.specification import load_specification
-from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, resolution_pb2, transfer_pb2
+from gemel.carole.engine.request_check import check_request
+from gemel.carole.engine.resolution_exchange import decide, open_handles, sealed_result
+from gemel.carole.engine.resolution_request import unpack_request
+from gemel.carole.engine.specified import plan_of
+from gemel.common.audit.resolver_result import sign_result
+from gemel.common.keys.identity import Identity
+from gemel.common.parties import Side
+from gemel.common.pki.reader import Reader
+from gemel.common.processors import processors
+from gemel.common.progress import Progress
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.transfer import Content, Fetch, send
+from gemel.common.specification import load_specification
+from gemel.common.wire.sides import side_to_wire
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, resolution_pb2, transfer_pb2
 
 
 def resolve(
@@ -50,7 +50,7 @@ def resolve(
 
     Raises
     ------
-    TrystError
+    GemelError
         What Carole refuses with; SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this
         run, specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the
         run cannot continue, and another must be requested.

@@ -5,10 +5,10 @@ A `Release` holds published tables, each under the law of its protection. `bound
 Numbers only: files are read by `reader` alone, for the commands.
 """
 
-from tryst.risk.attribution.cell_bounds import Bounds, bounds
-from tryst.risk.attribution.recoded import recoded_bounds
-from tryst.risk.attribution.release import Axis, Published, Release, publish
-from tryst.risk.attribution.tables import Table, Variable
+from gemel.risk.attribution.cell_bounds import Bounds, bounds
+from gemel.risk.attribution.recoded import recoded_bounds
+from gemel.risk.attribution.release import Axis, Published, Release, publish
+from gemel.risk.attribution.tables import Table, Variable
 
 __all__ = [
     "Axis",

@@ -10,23 +10,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress, StageProgress
-from tryst.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
-from tryst.risk.attribution.constraints import system
-from tryst.risk.attribution.lattice import Kind, lattice
-from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
-from tryst.risk.attribution.programming import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress, StageProgress
+from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
+from gemel.risk.attribution.constraints import system
+from gemel.risk.attribution.lattice import Kind, lattice
+from gemel.risk.attribution.laws import INFINITE
+from gemel.risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
+from gemel.risk.attribution.programming import (
     Undecided,
     conflict,
     contradiction,
     feasible_table,
     programme_bounds,
 )
-from tryst.risk.attribution.release import Axis, Published, Release
-from tryst.risk.attribution.search import LARGEST, Search
-from tryst.risk.attribution.shuttle import Contradiction, shuttle
+from gemel.risk.attribution.release import Axis, Published, Release
+from gemel.risk.attribution.search import LARGEST, Search
+from gemel.risk.attribution.shuttle import Contradiction, shuttle
 
 Method = Literal["auto", "programming", "shuttle", "extended", "closed"]
 
@@ -102,7 +102,7 @@ def bounds(
 
     Raises
     ------
-    TrystError
+    GemelError
         If no population satisfies the release: it names the tables in conflict. Or if ``closed`` is requested and the
         release is not decomposable.
     """
@@ -111,7 +111,7 @@ def bounds(
         parts = components(release)
         missing = [c for c in parts if c.table is None]
         if missing:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the release is not decomposable: no published table covers " + " x ".join(missing[0].variables),
                 where=release.name,
@@ -258,7 +258,7 @@ def _whole(
     outer, how = None, []
     try:
         cells = lattice(release, kind, room)
-    except TrystError:
+    except GemelError:
         cells = None
     if cells is not None:
         tightened = shuttle(release, cells, seconds=share, progress=_sweeps(progress))

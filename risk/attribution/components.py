@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.release import Published, Release
-from tryst.risk.attribution.tables import axis_of
+from gemel.risk.attribution.laws import INFINITE
+from gemel.risk.attribution.release import Published, Release
+from gemel.risk.attribution.tables import axis_of
 
 if TYPE_CHECKING:
     import networkx as nx

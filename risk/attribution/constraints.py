@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.release import Release
+from gemel.risk.attribution.laws import INFINITE
+from gemel.risk.attribution.release import Release
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import Conventional, Random
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import Conventional, Random
 
 Counts = NDArray[np.int64]
 
@@ -52,13 +52,13 @@ class Ranges:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for another protection, or a base that it cannot have.
         """
         if protection == "none":
             return cls(counts, (counts, counts), (counts, counts))
         if base is None or protection not in ("conventional", "random"):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a table is published as it is, or rounded by the protections conventional or random",
                 got=f"{protection!r}, base {base}",
@@ -125,7 +125,7 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for tables of different shapes.
 
     Notes
@@ -133,7 +133,7 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
     Of random rounding the draws count that show most. O(cells * targets).
     """
     if former.counts.shape != latter.counts.shape:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "tables are compared over the same levels",
             got=f"shapes {former.counts.shape} and {latter.counts.shape}",

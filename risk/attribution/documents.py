@@ -1,4 +1,4 @@
-"""Releases as documents: the JSON that `tryst risk` reads, as plain dictionaries, checked as a whole.
+"""Releases as documents: the JSON that `gemel risk` reads, as plain dictionaries, checked as a whole.
 
     {"name": "...", "population": 18,
      "variables": [{"name": "sex", "levels": ["f", "m"]}, ...],
@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.risk.attribution import laws
-from tryst.risk.attribution.laws import UNPUBLISHED, Law, Sampled
-from tryst.risk.attribution.protections import (
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.risk.attribution import laws
+from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from gemel.risk.attribution.protections import (
     AttributeSuppression,
     Barnardisation,
     CellSuppression,
@@ -42,8 +42,8 @@ from tryst.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from tryst.risk.attribution.release import Axis, Published, Release, publish
-from tryst.risk.attribution.tables import Table, Variable
+from gemel.risk.attribution.release import Axis, Published, Release, publish
+from gemel.risk.attribution.tables import Table, Variable
 
 Document = Mapping[str, Any]
 
@@ -97,7 +97,7 @@ def law_of(document: Any, population: int | None, size: int) -> Law:
     if given.get("kind") == "sample":
         total = given.get("population", population)
         if total is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "a sample needs the population's size", remedy="give `population` in the release"
             )
         return Sampled(int(total), int(given.get("size", size)))
@@ -111,7 +111,7 @@ def law_of(document: Any, population: int | None, size: int) -> Law:
 def _made(document: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
     kind = str(document.get("kind")) if isinstance(document, Mapping) else ""
     if kind not in known:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "there is no such protection", got=repr(kind), remedy=f"use one of: {', '.join(known)}"
         )
     settings = {k: _tuples(v) for k, v in document.items() if k not in ("kind", "groups")}
@@ -120,7 +120,7 @@ def _made(document: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
     try:
         return known[kind](**settings)
     except TypeError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, f"protection {kind!r} has other settings", got=", ".join(sorted(settings)) or "none"
         ) from error
 
@@ -130,18 +130,18 @@ def release_of(document: Document) -> Release:
 
     Raises
     ------
-    TrystError
+    GemelError
         With every issue found.
     """
-    issues: list[TrystError] = []
+    issues: list[GemelError] = []
     for key in document:
         if key not in ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples"):
-            issues.append(TrystError(ErrorCode.PARAMETER, "is not known here", where=key))
+            issues.append(GemelError(ErrorCode.PARAMETER, "is not known here", where=key))
     variables: list[Variable] = []
     for i, entry in enumerate(document.get("variables", [])):
         try:
             variables.append(Variable(str(entry["name"]), tuple(str(x) for x in entry["levels"])))
-        except (TrystError, KeyError, TypeError) as error:
+        except (GemelError, KeyError, TypeError) as error:
             issues.append(_at(f"variables[{i}]", error, "needs a `name` and a list `levels`"))
     if issues:
         raise _together(document, issues)
@@ -149,18 +149,18 @@ def release_of(document: Document) -> Release:
     if document.get("truth") is not None:
         try:
             truth = Table(tuple(variables), _array(document["truth"]))
-        except (TrystError, ValueError, TypeError) as error:
+        except (GemelError, ValueError, TypeError) as error:
             issues.append(_at("truth", error, "needs whole numbers, nested as the variables"))
     tables: list[Published] = []
     population = document.get("population")
     for i, entry in enumerate(document.get("tables", [])):
         try:
             tables.extend(_tables(entry, variables, truth, population, f"table {i + 1}"))
-        except (TrystError, KeyError, ValueError, TypeError) as error:
+        except (GemelError, KeyError, ValueError, TypeError) as error:
             name = entry.get("name") if isinstance(entry, Mapping) else None
             issues.append(_at(f"tables[{i}]" + (f" ({name})" if name else ""), error, "needs `variables` and `counts`"))
     if not tables and not issues:
-        issues.append(TrystError(ErrorCode.PARAMETER, "a release needs at least one table", where="tables"))
+        issues.append(GemelError(ErrorCode.PARAMETER, "a release needs at least one table", where="tables"))
     if population is not None and not issues:
         tables.append(Published("population", (), np.asarray(int(population))))
     if issues:
@@ -176,7 +176,7 @@ def _tables(
     for selected in entry["variables"]:
         name = selected["name"] if isinstance(selected, Mapping) else selected
         if name not in by_name:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"the variables are: {', '.join(by_name)}"
             )
         variable = by_name[name]
@@ -193,13 +193,13 @@ def _tables(
         law = law_of(entry.get("protection"), population, shown)
         return [Published(name, tuple(axes), counts, law, intervals)]
     if truth is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a table without counts is made from the truth, which is absent", remedy="give `truth`"
         )
     own = truth.over([a.variable for a in axes])
     given = publish(name, own)
     if not all(a.simple for a in axes):
-        raise TrystError(ErrorCode.PARAMETER, "recode a table that is made by a protection of kind 'recoding'")
+        raise GemelError(ErrorCode.PARAMETER, "recode a table that is made by a protection of kind 'recoding'")
     protection = entry.get("protection")
     if protection in (None, {"kind": "exact"}):
         return [given]
@@ -210,7 +210,7 @@ def _tables(
 def _reordered(variable: Variable, levels: list[str]) -> Axis:
     """A table may list a variable's levels in its own order, but they must be the same ones."""
     if sorted(levels) != sorted(variable.levels):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"tables that share variable {variable.name!r} must have its {variable.size} levels",
             got=f"{len(levels)}: {', '.join(levels)}",
@@ -267,7 +267,7 @@ def _counts(value: Any) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDA
         if item is not None and (isinstance(item, bool) or not isinstance(item, int | float) or item != int(item)):
             raise ValueError
         if item is not None and item < 0:
-            raise TrystError(ErrorCode.PARAMETER, "counts must not be negative", remedy="use null for a withheld count")
+            raise GemelError(ErrorCode.PARAMETER, "counts must not be negative", remedy="use null for a withheld count")
         counts.append(UNPUBLISHED if item is None else int(item))
         low.append(0)
         high.append(laws.INFINITE)
@@ -275,16 +275,16 @@ def _counts(value: Any) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDA
     return shaped[0], (shaped[1], shaped[2]) if ranges else None
 
 
-def _at(path: str, error: Exception, need: str) -> TrystError:
-    if isinstance(error, TrystErrors):
-        return TrystError(error.code, error.what, where=path)
-    if isinstance(error, TrystError):
+def _at(path: str, error: Exception, need: str) -> GemelError:
+    if isinstance(error, GemelErrors):
+        return GemelError(error.code, error.what, where=path)
+    if isinstance(error, GemelError):
         where = f"{path}, {error.where}" if error.where else path
-        return TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
-    return TrystError(ErrorCode.PARAMETER, need, where=path)
+        return GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+    return GemelError(ErrorCode.PARAMETER, need, where=path)
 
 
-def _together(document: Document, issues: list[TrystError]) -> TrystError:
+def _together(document: Document, issues: list[GemelError]) -> GemelError:
     if len(issues) == 1:
         return issues[0]
-    return TrystErrors(ErrorCode.PARAMETER, issues, where=str(document.get("name", "release")))
+    return GemelErrors(ErrorCode.PARAMETER, issues, where=str(document.get("name", "release")))

@@ -11,7 +11,7 @@ import csv
 import io
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def tables_of_csv(
@@ -39,11 +39,11 @@ def tables_of_csv(
     """
     rows = list(csv.DictReader(io.StringIO(text)))
     if not rows:
-        raise TrystError(ErrorCode.SOURCE, "the file has no rows", where=name)
+        raise GemelError(ErrorCode.SOURCE, "the file has no rows", where=name)
     header = [str(h) for h in rows[0]]
     ranged = "lower" in header and "upper" in header
     if "count" not in header and not ranged:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE, "a column `count`, or `lower` and `upper`, is needed", where=name, got=", ".join(header)
         )
     names = [h for h in header if h not in ("count", "lower", "upper")]
@@ -55,7 +55,7 @@ def tables_of_csv(
         for n, level in zip(own, cell, strict=True):
             if level not in levels[n]:
                 if known and n in known:
-                    raise TrystError(
+                    raise GemelError(
                         ErrorCode.SOURCE,
                         f"a level that variable {n!r} does not have",
                         where=f"{name}, line {number}",
@@ -64,7 +64,7 @@ def tables_of_csv(
                 levels[n].append(level)
         cells = margins.setdefault(own, {})
         if cell in cells:
-            raise TrystError(ErrorCode.SOURCE, "a cell appears twice", where=f"{name}, line {number}")
+            raise GemelError(ErrorCode.SOURCE, "a cell appears twice", where=f"{name}, line {number}")
         cells[cell] = _value(row, ranged, f"{name}, line {number}")
     tables = []
     for own, cells in margins.items():
@@ -81,7 +81,7 @@ def _value(row: dict[str, str], ranged: bool, where: str) -> Any:
             return {"low": int(row["lower"]), "high": int(row["upper"])}
         return int(row["count"]) if row.get("count") else None
     except ValueError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE, "a count must be a whole number, or empty when withheld", where=where
         ) from error
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models import FittedModel
-from tryst.risk.models.divergence import divergence_terms
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models import FittedModel
+from gemel.risk.models.divergence import divergence_terms
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Beliefs:
     def factor(self) -> Floats:
         """By how much the odds of the record's own level rose from prior to posterior (its Bayes factor)."""
         if self.true is None:
-            raise TrystError(ErrorCode.PARAMETER, "the Bayes factor of the true level needs the true levels")
+            raise GemelError(ErrorCode.PARAMETER, "the Bayes factor of the true level needs the true levels")
         rows = np.arange(len(self.true))
         after, before = self.posterior[rows, self.true], self.prior[self.true]
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.release import Release
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import INFINITE
+from gemel.risk.attribution.release import Release
 
 Kind = Literal["all", "runs", "chain"]
 
@@ -182,7 +182,7 @@ def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lat
 
     Raises
     ------
-    TrystError
+    GemelError
         If not even the smallest kind has room.
     """
     published: list[set[int]] = [set() for _ in release.variables]
@@ -198,7 +198,7 @@ def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lat
         found = Lattice(release.shape, families, tried)
         if found.size <= room:
             return found
-    raise TrystError(
+    raise GemelError(
         ErrorCode.PARAMETER,
         f"the recoded cells of {release.cells} base cells do not fit into {room}",
         where=release.name,

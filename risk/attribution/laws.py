@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 INFINITE = 2**31 - 1
 """An upper bound that is none."""
@@ -83,12 +83,12 @@ class _Based(Law):
 
     def __post_init__(self) -> None:
         if self.base < 1:
-            raise TrystError(ErrorCode.PARAMETER, "a rounding base is a whole number of 1 or more", got=str(self.base))
+            raise GemelError(ErrorCode.PARAMETER, "a rounding base is a whole number of 1 or more", got=str(self.base))
 
     def _multiples(self, published: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
         counts, hidden = _split(published)
         if (counts % self.base).any():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"rounded counts must be multiples of the base {self.base}",
                 got=f"{int((counts % self.base != 0).sum())} that are not",
@@ -106,7 +106,7 @@ class Conventional(_Based):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.base % 2 == 0:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "conventional rounding needs an odd base, or there are ties", got=str(self.base)
             )
 
@@ -164,7 +164,7 @@ class Barnardised(Law):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.stay <= 1.0:
-            raise TrystError(ErrorCode.PARAMETER, "the Barnardisation parameter is a probability", got=str(self.stay))
+            raise GemelError(ErrorCode.PARAMETER, "the Barnardisation parameter is a probability", got=str(self.stay))
 
     def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
         counts, hidden = _split(published)
@@ -188,7 +188,7 @@ class Sampled(Law):
 
     def __post_init__(self) -> None:
         if not 0 <= self.size <= self.population:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a sample is no larger than its population",
                 got=f"{self.size} of {self.population}",
@@ -300,9 +300,9 @@ def _log_binomial(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
     return np.where(possible, gammaln(n_ + 1.0) - gammaln(k_ + 1.0) - gammaln(n_ - k_ + 1.0), -np.inf)
 
 
-def depends_on_table(scheme: str) -> TrystError:
+def depends_on_table(scheme: str) -> GemelError:
     """The error of a law that has no probability of a single cell."""
-    return TrystError(
+    return GemelError(
         ErrorCode.PARAMETER,
         f"{scheme} has no law of a single cell: what it publishes depends on the whole table",
         remedy="use its bounds",

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.posterior import Posterior, Range, posterior
-from tryst.risk.attribution.release import Release
-from tryst.risk.attribution.tables import Table
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.posterior import Posterior, Range, posterior
+from gemel.risk.attribution.release import Release
+from gemel.risk.attribution.tables import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def unique_matches(release: Release, samples: Sequence[str]) -> list[dict[str, i
     """Cells of the variables common to the named samples in which each sample has exactly one record."""
     tables = [release.table(name) for name in samples]
     if len(tables) < 2 or not all(t.sample and t.simple for t in tables):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "unique matches are between two or more samples, not recoded",
             where=release.name,
@@ -54,7 +54,7 @@ def unique_matches(release: Release, samples: Sequence[str]) -> list[dict[str, i
         )
     shared = [v for v in release.variables if all(v.name in t.names for t in tables)]
     if not shared:
-        raise TrystError(ErrorCode.PARAMETER, "the samples share no variable", where=release.name)
+        raise GemelError(ErrorCode.PARAMETER, "the samples share no variable", where=release.name)
     product = np.ones(tuple(v.size for v in shared), dtype=np.int64)
     for table in tables:
         own = tuple(next(v for v in release.variables if v.name == n) for n in table.names)
@@ -91,15 +91,15 @@ def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
 
     Raises
     ------
-    TrystError
+    GemelError
         If the truth is unknown, or there are fewer than three matches or no difference among them.
     """
     if any(m.truth is None for m in matches):
-        raise TrystError(ErrorCode.PARAMETER, "the rank correlation needs the true table")
+        raise GemelError(ErrorCode.PARAMETER, "the rank correlation needs the true table")
     claimed = np.asarray([m.probability for m in matches])
     true = np.asarray([1.0 / (m.truth or 1) for m in matches])
     if len(matches) < 3 or np.ptp(claimed) == 0 or np.ptp(true) == 0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "too few different unique matches for a rank correlation",
             got=f"{len(matches)} matches",

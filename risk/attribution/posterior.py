@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
-from tryst.risk.attribution.recoded import recoded_bounds
-from tryst.risk.attribution.release import Published, Release
-from tryst.risk.attribution.tables import axis_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
+from gemel.risk.attribution.recoded import recoded_bounds
+from gemel.risk.attribution.release import Published, Release
+from gemel.risk.attribution.tables import axis_of
 
 Range = Literal["sample", "naive", "tight"]
 Query = Mapping[str, int]
@@ -88,7 +88,7 @@ def naive_range(release: Release, query: Query, *, samples_only: bool = False) -
     if upper >= INFINITE:
         people = release.population
         if people is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the queried count has no upper bound",
                 where=release.name,
@@ -123,7 +123,7 @@ def posterior(
 
     Raises
     ------
-    TrystError
+    GemelError
         If no count in the range has a positive probability, or the range is empty.
     """
     if within == "tight":
@@ -133,7 +133,7 @@ def posterior(
     else:
         lower, upper = within
     if lower > upper or upper >= INFINITE:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the queried count's range is empty or has no end",
             got=f"{lower}..{upper}",
@@ -148,7 +148,7 @@ def posterior(
                 log += np.log(likelihood)
                 used.append(table.name)
     if not np.isfinite(log).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "no count in the range is possible under the published tables",
             where=", ".join(f"table {n!r}" for n in used),
@@ -222,7 +222,7 @@ def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tup
     """The table's cells that overlap the queried one, and whether the queried count is exactly their sum."""
     for name, level in query.items():
         if not 0 <= level < release.variables[axis_of(release.variables, name)].size:
-            raise TrystError(ErrorCode.PARAMETER, "no such level", where=f"variable {name!r}", got=str(level))
+            raise GemelError(ErrorCode.PARAMETER, "no such level", where=f"variable {name!r}", got=str(level))
     choices: list[list[int]] = []
     whole = set(query) <= set(table.names)
     for axis in table.axes:

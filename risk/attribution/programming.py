@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
-from tryst.risk.attribution.constraints import System, system
-from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.release import Release
-from tryst.risk.attribution.shuttle import Contradiction
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
+from gemel.risk.attribution.constraints import System, system
+from gemel.risk.attribution.laws import INFINITE
+from gemel.risk.attribution.release import Release
+from gemel.risk.attribution.shuttle import Contradiction
 
 _SLACK = 1e-6
 _LARGE = 200
@@ -30,7 +30,7 @@ LARGEST = 512
 """Base cells above which whole programmes are left out when there is a time limit."""
 
 
-class Undecided(TrystError):
+class Undecided(GemelError):
     """Time ran out before a feasible table was found, or proven not to exist."""
 
     def __init__(self) -> None:
@@ -144,14 +144,14 @@ def require_feasible(release: Release) -> NDArray[np.int64]:
     raise contradiction(release, names)
 
 
-def contradiction(release: Release, names: Sequence[str]) -> TrystError:
+def contradiction(release: Release, names: Sequence[str]) -> GemelError:
     """The error of a release that no population satisfies."""
     listed = ", ".join(repr(n) for n in names)
     if len(names) == 1:
         what = f"table {listed} contradicts itself"
     else:
         what = f"no population satisfies tables {listed} together"
-    return TrystError(
+    return GemelError(
         ErrorCode.PARAMETER,
         what,
         where=release.name,
@@ -192,7 +192,7 @@ def programme_bounds(
 
     Raises
     ------
-    TrystError
+    GemelError
         If the system has no solution.
     """
     ends = None if seconds is None else time.monotonic() + seconds

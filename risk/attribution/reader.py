@@ -8,14 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.registry import FOUND
-from tryst.common.records.sources import Values
-from tryst.common.records.typed_table import is_text, read_records
-from tryst.risk.attribution.documents import release_of
-from tryst.risk.attribution.files import tables_of_csv
-from tryst.risk.attribution.release import Release
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.registry import FOUND
+from gemel.common.records.sources import Values
+from gemel.common.records.typed_table import is_text, read_records
+from gemel.risk.attribution.documents import release_of
+from gemel.risk.attribution.files import tables_of_csv
+from gemel.risk.attribution.release import Release
 
 TABLE_ENDINGS = (".csv", ".tsv")
 
@@ -41,11 +41,11 @@ def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> R
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE, "is not JSON", where=f"{path}, line {error.lineno}", remedy="see docs/attribution.md"
         ) from error
     if not isinstance(document, dict) or not isinstance(document.get("tables", []), list):
-        raise TrystError(ErrorCode.SOURCE, "a release is an object with `variables` and `tables`", where=str(path))
+        raise GemelError(ErrorCode.SOURCE, "a release is an object with `variables` and `tables`", where=str(path))
     return release_of(_expanded(document, path.parent, csv, total))
 
 
@@ -76,7 +76,7 @@ def read_columns(path: Path, names: list[str], values: Values = "codes", csv: Cs
     """Some columns of a file of records, as text; a missing value is the empty text. See `read_records`."""
     table = read_records(path, names, values, csv)
     if not len(table):
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no records", where=str(path))
+        raise GemelError(ErrorCode.EMPTY_SOURCE, "the file has no records", where=str(path))
     return [table[name].cast(pl.String).fill_null("").to_list() for name in names]
 
 
@@ -89,6 +89,6 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
+        raise GemelError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
     except UnicodeDecodeError as error:
-        raise TrystError(ErrorCode.TEXT_ENCODING, "is not UTF-8 text", where=str(path)) from error
+        raise GemelError(ErrorCode.TEXT_ENCODING, "is not UTF-8 text", where=str(path)) from error

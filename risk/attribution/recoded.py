@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tryst.risk.attribution.constraints import system
-from tryst.risk.attribution.programming import programme_bounds, require_feasible
-from tryst.risk.attribution.release import Release, block_cells
-from tryst.risk.attribution.tables import axis_of
+from gemel.risk.attribution.constraints import system
+from gemel.risk.attribution.programming import programme_bounds, require_feasible
+from gemel.risk.attribution.release import Release, block_cells
+from gemel.risk.attribution.tables import axis_of
 
 
 def recoded_bounds(

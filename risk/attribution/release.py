@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.risk.attribution.laws import UNPUBLISHED, Exact, Law, Sampled
-from tryst.risk.attribution.tables import Table, Variable, axis_of, cell_label
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law, Sampled
+from gemel.risk.attribution.tables import Table, Variable, axis_of, cell_label
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Axis:
         place = {level: k for k, level in enumerate(variable.levels)}
         listed = [level for group in groups.values() for level in group]
         if set(listed) - set(place) or len(set(listed)) != len(listed) or not all(groups.values()):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a recoding puts each level in at most one group, and no group is empty",
                 where=f"variable {variable.name!r}",
@@ -83,14 +83,14 @@ class Published:
         shape = tuple(len(a.labels) for a in self.axes)
         where = f"table {self.name!r}"
         if counts.shape != shape:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"its variables ({', '.join(self.names) or 'none'}) require counts of shape {shape}",
                 where=where,
                 got=str(counts.shape),
             )
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < UNPUBLISHED).any():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "published counts must be whole numbers, not negative",
                 where=where,
@@ -101,13 +101,13 @@ class Published:
         if self.intervals is not None:
             low, high = self.intervals
             if np.shape(low) != shape or np.shape(high) != shape or (np.asarray(low) > np.asarray(high)).any():
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER, "intervals need a lower bound no larger than the upper", where=where
                 )
         try:
             self.law.bounds(self.counts)
-        except TrystError as error:
-            raise TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy) from error
+        except GemelError as error:
+            raise GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy) from error
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -165,16 +165,16 @@ class Release:
     name: str = "release"
 
     def __post_init__(self) -> None:
-        issues: list[TrystError] = []
+        issues: list[GemelError] = []
         names = [t.name for t in self.tables]
         for name in sorted({n for n in names if names.count(n) > 1}):
-            issues.append(TrystError(ErrorCode.PARAMETER, f"two tables are called {name!r}", remedy="rename one"))
+            issues.append(GemelError(ErrorCode.PARAMETER, f"two tables are called {name!r}", remedy="rename one"))
         for table in self.tables:
             issues.extend(self._issues(table))
         sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
         if len(sizes) > 1:
             issues.append(
-                TrystError(
+                GemelError(
                     ErrorCode.PARAMETER,
                     "samples of one population must agree on its size",
                     where=", ".join(f"table {name!r}" for name in sizes.values()),
@@ -182,26 +182,26 @@ class Release:
                 )
             )
         if self.truth is not None and self.truth.variables != self.variables:
-            issues.append(TrystError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order"))
+            issues.append(GemelError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order"))
         if len(issues) == 1:
             raise issues[0]
         if issues:
-            raise TrystErrors(ErrorCode.PARAMETER, issues, where=self.name)
+            raise GemelErrors(ErrorCode.PARAMETER, issues, where=self.name)
 
-    def _issues(self, table: Published) -> list[TrystError]:
+    def _issues(self, table: Published) -> list[GemelError]:
         where, found = f"table {table.name!r}", []
         if len(set(table.names)) != len(table.names):
-            found.append(TrystError(ErrorCode.PARAMETER, "a variable appears twice", where=where))
+            found.append(GemelError(ErrorCode.PARAMETER, "a variable appears twice", where=where))
         for axis in table.axes:
             try:
                 size = self.variables[axis_of(self.variables, axis.variable)].size
-            except TrystError as error:
-                found.append(TrystError(error.code, error.what, where=where, remedy=error.remedy))
+            except GemelError as error:
+                found.append(GemelError(error.code, error.what, where=where, remedy=error.remedy))
                 continue
             used = [k for m in axis.members for k in m]
             if len(set(used)) != len(used) or any(not 0 <= k < size for k in used):
                 found.append(
-                    TrystError(
+                    GemelError(
                         ErrorCode.PARAMETER,
                         f"variable {axis.variable!r} has {size} levels in the release",
                         where=where,
@@ -239,7 +239,7 @@ class Release:
         for table in self.tables:
             if table.name == name:
                 return table
-        raise TrystError(ErrorCode.PARAMETER, f"there is no table {name!r}", where=self.name)
+        raise GemelError(ErrorCode.PARAMETER, f"there is no table {name!r}", where=self.name)
 
     def without(self, name: str) -> Release:
         """The release without one of its tables."""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import binom, gammaln
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Curve = NDArray[np.float64]
 
@@ -81,9 +81,9 @@ def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.in
     cells = np.asarray(counts, dtype=np.int64).ravel()
     bound = cells if upper is None else np.asarray(upper, dtype=np.int64).ravel()
     if cells.shape != bound.shape:
-        raise TrystError(ErrorCode.PARAMETER, "counts and upper bounds must have one shape")
+        raise GemelError(ErrorCode.PARAMETER, "counts and upper bounds must have one shape")
     if (cells < 0).any() or (bound < cells).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "an upper bound is no smaller than the true count",
             got=f"{int((bound < cells).sum())} cells where it is",

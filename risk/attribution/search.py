@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.search_kernels import explore, fix
-from tryst.risk.attribution.shuttle import Contradiction, Shuttled
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import INFINITE
+from gemel.risk.attribution.search_kernels import explore, fix
+from gemel.risk.attribution.shuttle import Contradiction, Shuttled
 
 LARGEST = 200_000
 """Recoded cells above which a search, which copies their bounds at each depth, is refused."""
@@ -27,7 +27,7 @@ class Search:
     def __init__(self, tightened: Shuttled) -> None:
         lattice = tightened.lattice
         if lattice.size > LARGEST:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a search over {lattice.size} recoded cells would not end",
                 remedy=f"use integer programming, or a lattice of at most {LARGEST} (kind 'chain')",
@@ -41,7 +41,7 @@ class Search:
         self._touching = (order // 3).astype(np.int32)
         self._starts = np.searchsorted(nodes[order], np.arange(lattice.size + 1)).astype(np.int64)
         if (self.high[self.base] >= INFINITE).any():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "some cell has no upper bound, so there is no end of feasible tables",
                 remedy="publish a total, or state the population's size",

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.lattice import Lattice, lattice
-from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.release import Release
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.lattice import Lattice, lattice
+from gemel.risk.attribution.laws import INFINITE
+from gemel.risk.attribution.release import Release
 
 
-class Contradiction(TrystError):
+class Contradiction(GemelError):
     """A lower bound above its upper bound: no table satisfies the release."""
 
     def __init__(self, where: str) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tryst.risk.attribution.cell_bounds import Bounds
-from tryst.risk.attribution.release import Release
+from gemel.risk.attribution.cell_bounds import Bounds
+from gemel.risk.attribution.release import Release
 
 
 def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str, Any]:

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.constraints import System, system
-from tryst.risk.attribution.lattice import lattice
-from tryst.risk.attribution.programming import feasible_table, require_feasible
-from tryst.risk.attribution.release import Release
-from tryst.risk.attribution.sap import Curve
-from tryst.risk.attribution.search import Search
-from tryst.risk.attribution.shuttle import shuttle
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.constraints import System, system
+from gemel.risk.attribution.lattice import lattice
+from gemel.risk.attribution.programming import feasible_table, require_feasible
+from gemel.risk.attribution.release import Release
+from gemel.risk.attribution.sap import Curve
+from gemel.risk.attribution.search import Search
+from gemel.risk.attribution.shuttle import shuttle
 
 _ROOM = 20_000
 _STEPS = 200_000
@@ -66,7 +66,7 @@ class Attacker:
 
     def __init__(self, release: Release) -> None:
         if release.truth is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the subtraction attribution probability is the data holder's measure: it needs the true table",
                 where=release.name,
@@ -75,7 +75,7 @@ class Attacker:
         self.truth = release.truth.counts.ravel()
         self._rules: System = system(release)
         if not self._rules.satisfied(self.truth[None, :])[0]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the true table does not satisfy the release",
                 where=release.name,
@@ -84,7 +84,7 @@ class Attacker:
         self._search: Search | None = None
         try:
             self._search = Search(shuttle(release, lattice(release, None, _ROOM)))
-        except TrystError:  # too many recoded cells, or no upper bound: integer programming alone
+        except GemelError:  # too many recoded cells, or no upper bound: integer programming alone
             self._search = None
         self._pool = [require_feasible(release), self.truth.copy()]
         self._memory: dict[bytes, bool] = {}
@@ -146,7 +146,7 @@ def retightened_sap(
 
     Raises
     ------
-    TrystError
+    GemelError
         If the exact recursion is given up and there is no generator.
     """
     attacker = Attacker(release)
@@ -156,7 +156,7 @@ def retightened_sap(
         curve = np.asarray([c / comb(n, k) for k, c in enumerate(counts)])
         return Subtraction(curve, curve, curve, f"exact recursion ({len(attacker._memory)} samples judged)", True)
     if generator is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"the exact recursion was given up after {effort} samples",
             where=release.name,

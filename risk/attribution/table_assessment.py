@@ -1,4 +1,4 @@
-"""All measures of a release, as one plain document: what `tryst risk tables` writes as JSON."""
+"""All measures of a release, as one plain document: what `gemel risk tables` writes as JSON."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress
-from tryst.risk.attribution.cell_bounds import Bounds, bounds
-from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
-from tryst.risk.attribution.matches import rank_correlation, ranked_matches
-from tryst.risk.attribution.posterior import posterior
-from tryst.risk.attribution.release import Published, Release
-from tryst.risk.attribution.sap import expected_zeros, sap
-from tryst.risk.attribution.statements import statements
-from tryst.risk.attribution.subtraction import retightened_sap
-from tryst.risk.attribution.utility import utility
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress
+from gemel.risk.attribution.cell_bounds import Bounds, bounds
+from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
+from gemel.risk.attribution.matches import rank_correlation, ranked_matches
+from gemel.risk.attribution.posterior import posterior
+from gemel.risk.attribution.release import Published, Release
+from gemel.risk.attribution.sap import expected_zeros, sap
+from gemel.risk.attribution.statements import statements
+from gemel.risk.attribution.subtraction import retightened_sap
+from gemel.risk.attribution.utility import utility
 
 _POSTERIOR_CELLS = 2_000
 _SUBTRACTION_WORK = 400_000
@@ -147,7 +147,7 @@ def _posteriors(release: Release, limits: Bounds, threshold: float) -> dict[str,
         query = {v.name: int(k) for v, k in zip(release.variables, index, strict=True)}
         try:
             found = posterior(release, query, within=(int(limits.lower[index]), int(limits.upper[index])))
-        except TrystError:  # naive independence can contradict itself where the tables together do not
+        except GemelError:  # naive independence can contradict itself where the tables together do not
             found = posterior(
                 Release(release.variables, ()), query, within=(int(limits.lower[index]), int(limits.upper[index]))
             )
@@ -181,7 +181,7 @@ def _approximate(release: Release, means: NDArray[np.float64], threshold: float)
 def _matches(release: Release, samples: Sequence[str]) -> dict[str, Any]:
     try:
         found = ranked_matches(release, samples)
-    except TrystError as error:
+    except GemelError as error:
         return {"samples": list(samples), "matches": [], "correlation": None, "note": str(error)}
     names = {v.name: v for v in release.variables}
     rows = [
@@ -196,7 +196,7 @@ def _matches(release: Release, samples: Sequence[str]) -> dict[str, Any]:
     correlation, note = None, ""
     try:
         correlation = asdict(rank_correlation(found))
-    except TrystError as error:
+    except GemelError as error:
         note = error.what
     return {"samples": list(samples), "matches": rows, "correlation": correlation, "note": note}
 
@@ -207,7 +207,7 @@ def _sap(
     if release.truth is None:
         return {"computed": False, "why": "the true table is not given"}
     if (release.truth.counts > limits.upper).any() or (release.truth.counts < limits.lower).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the true table does not satisfy the release",
             where=release.name,

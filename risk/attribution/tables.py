@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Counts = NDArray[np.int64]
 
@@ -27,7 +27,7 @@ class Variable:
 
     def __post_init__(self) -> None:
         if not self.levels or len(set(self.levels)) != len(self.levels):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a variable needs one or more levels, all different",
                 where=f"variable {self.name!r}",
@@ -57,17 +57,17 @@ class Table:
     def __post_init__(self) -> None:
         names = [v.name for v in self.variables]
         if len(set(names)) != len(names):
-            raise TrystError(ErrorCode.PARAMETER, "a table's variables must have different names", got=", ".join(names))
+            raise GemelError(ErrorCode.PARAMETER, "a table's variables must have different names", got=", ".join(names))
         counts = np.asarray(self.counts)
         shape = tuple(v.size for v in self.variables)
         if counts.shape != shape:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"counts must have the shape {shape} of the variables {', '.join(names) or '(none)'}",
                 got=str(counts.shape),
             )
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < 0).any():
-            raise TrystError(ErrorCode.PARAMETER, "counts must be whole numbers, not negative", where=" x ".join(names))
+            raise GemelError(ErrorCode.PARAMETER, "counts must be whole numbers, not negative", where=" x ".join(names))
         object.__setattr__(self, "counts", counts.astype(np.int64))
 
     @property
@@ -98,9 +98,9 @@ class Table:
         """Count records given as level numbers, shape (n_records, n_variables)."""
         shape = tuple(v.size for v in variables)
         if records.ndim != 2 or records.shape[1] != len(shape):
-            raise TrystError(ErrorCode.PARAMETER, "records need a column for each variable", got=str(records.shape))
+            raise GemelError(ErrorCode.PARAMETER, "records need a column for each variable", got=str(records.shape))
         if (records < 0).any() or (records >= np.asarray(shape, dtype=np.int64)).any():
-            raise TrystError(ErrorCode.PARAMETER, "records hold a level number that its variable does not have")
+            raise GemelError(ErrorCode.PARAMETER, "records hold a level number that its variable does not have")
         cells = np.ravel_multi_index(tuple(records.T), shape) if shape else np.zeros(len(records), dtype=np.int64)
         counts = np.bincount(np.asarray(cells), minlength=math.prod(shape))
         return cls(tuple(variables), counts.reshape(shape))
@@ -112,7 +112,7 @@ def axis_of(variables: Sequence[Variable], name: str) -> int:
         if variable.name == name:
             return axis
     known = ", ".join(v.name for v in variables)
-    raise TrystError(ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"use one of: {known}")
+    raise GemelError(ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"use one of: {known}")
 
 
 def cell_label(variables: Sequence[Variable], index: Sequence[int]) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution import laws
-from tryst.risk.attribution.laws import UNPUBLISHED, Law, Sampled
-from tryst.risk.attribution.release import Axis, Release
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution import laws
+from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from gemel.risk.attribution.release import Axis, Release
 
 
 def document_of(release: Release) -> dict[str, Any]:
@@ -59,4 +59,4 @@ def _law_document(law: Law) -> dict[str, Any]:
         return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
     if law.exact:
         return {"kind": "exact"}
-    raise TrystError(ErrorCode.PARAMETER, f"a document has no name for the law {law.name!r}")
+    raise GemelError(ErrorCode.PARAMETER, f"a document has no name for the law {law.name!r}")

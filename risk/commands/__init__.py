@@ -1,1 +1,1 @@
-"""``tryst risk`` and ``tryst keyvars``; they import what they need when they run, so that help is instant."""
+"""``gemel risk`` and ``gemel keyvars``; they import what they need when they run, so that help is instant."""

@@ -1,4 +1,4 @@
-"""``tryst risk tables``, ``protect`` and ``microdata``: assess what a release discloses of people."""
+"""``gemel risk tables``, ``protect`` and ``microdata``: assess what a release discloses of people."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.durable import write_text
-from tryst.common.json_output import JsonFile, write_json
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.durable import write_text
+from gemel.common.json_output import JsonFile, write_json
 
 app = typer.Typer(
     help="What an intruder learns of people from tables, samples and records. Nothing is sent anywhere.",
@@ -36,14 +36,14 @@ def tables(
     seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
 ) -> None:
     """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
-    from tryst.common.progress import stages_on_terminal
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.risk.attribution.reader import is_table, read_release
-    from tryst.risk.attribution.table_assessment import assess
-    from tryst.risk.commands.shown_form import show_form
+    from gemel.common.progress import stages_on_terminal
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.risk.attribution.reader import is_table, read_release
+    from gemel.risk.attribution.table_assessment import assess
+    from gemel.risk.commands.shown_form import show_form
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from tryst.risk.attribution.report import render
+        from gemel.risk.attribution.report import render
 
     csv = CsvOptions(encoding, separator).checked()
     show_form(release if is_table(release) else None, csv=csv)
@@ -94,8 +94,8 @@ def protect(
     """Apply the protections that a release names, and write what would be published."""
     from dataclasses import replace
 
-    from tryst.risk.attribution.reader import read_release
-    from tryst.risk.attribution.written import document_of
+    from gemel.risk.attribution.reader import read_release
+    from gemel.risk.attribution.written import document_of
 
     made = read_release(release)
     document = document_of(made if with_truth else replace(made, truth=None))
@@ -122,11 +122,11 @@ def microdata(
     json_file: JsonFile = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.common.records.typed_table import chosen_values
-    from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
-    from tryst.risk.attribution.reader import read_columns
-    from tryst.risk.commands.shown_form import show_form
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.common.records.typed_table import chosen_values
+    from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
+    from gemel.risk.attribution.reader import read_columns
+    from gemel.risk.commands.shown_form import show_form
 
     names = [k.strip() for k in keys.split(",")]
     csv = CsvOptions(encoding, separator).checked()

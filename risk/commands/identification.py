@@ -1,4 +1,4 @@
-"""``tryst risk identify``: how likely it is that the people of a file are recognised."""
+"""``gemel risk identify``: how likely it is that the people of a file are recognised."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.durable import write_text
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.json_output import JsonFile, write_json
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.durable import write_text
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.json_output import JsonFile, write_json
 
 
 def identify(
@@ -76,25 +76,25 @@ def identify(
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
-    from tryst.common.progress import stages_on_terminal
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.common.records.typed_table import chosen_values
-    from tryst.risk.commands.identification_lines import result_lines
-    from tryst.risk.commands.shown_form import show_form
-    from tryst.risk.identification.assessment.record_assessment import BesideColumns, assess_records
-    from tryst.risk.identification.matching.bayesian_matching import METHODS
-    from tryst.risk.identification.misclassification.matrices import Perturbation
-    from tryst.risk.identification.misclassification.theta_reader import read_theta
-    from tryst.risk.record_table import FileOfRecords
+    from gemel.common.progress import stages_on_terminal
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.common.records.typed_table import chosen_values
+    from gemel.risk.commands.identification_lines import result_lines
+    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
+    from gemel.risk.identification.matching.bayesian_matching import METHODS
+    from gemel.risk.identification.misclassification.matrices import Perturbation
+    from gemel.risk.identification.misclassification.theta_reader import read_theta
+    from gemel.risk.record_table import FileOfRecords
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from tryst.risk.identification.report import render
+        from gemel.risk.identification.report import render
 
     chosen = next((m for m in METHODS if m == models), None)
     if chosen is None:
-        raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
+        raise GemelError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
     if missing not in ("level", "any"):
-        raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
+        raise GemelError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
     values_as = chosen_values(values)
     csv = CsvOptions(encoding, separator).checked()
     show_form(records, population, original, csv=csv)
@@ -143,7 +143,7 @@ def _rates(text: str | None) -> dict[str, float]:
         except ValueError:
             mark = ""
         if not mark:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "must be names and shares", where="--swapped", remedy="write region=0.2,age=0.1"
             )
     return rates

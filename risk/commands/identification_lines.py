@@ -1,11 +1,11 @@
-"""What ``tryst risk identify`` prints of an assessment: a line for each figure, without a value of any record."""
+"""What ``gemel risk identify`` prints of an assessment: a line for each figure, without a value of any record."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.common.documents.result_warning import ResultWarning
 
 
 def result_lines(found: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""``tryst risk magnitude``: risky cells of tables of sums, what else to withhold, what attackers get back."""
+"""``gemel risk magnitude``: risky cells of tables of sums, what else to withhold, what attackers get back."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.durable import write_text
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.json_output import JsonFile, write_json
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.durable import write_text
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
-    from tryst.risk.magnitude.rules import Rule
+    from gemel.risk.magnitude.rules import Rule
 
 
 def magnitude(
@@ -72,36 +72,36 @@ def magnitude(
 
     Exit status 1 where an attack succeeds against the result.
     """
-    from tryst.common.progress import stages_on_terminal
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.risk.commands.shown_form import show_form
-    from tryst.risk.magnitude.assessment import Choice, assess
-    from tryst.risk.magnitude.published import assess_published
-    from tryst.risk.magnitude.reader import (
+    from gemel.common.progress import stages_on_terminal
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.magnitude.assessment import Choice, assess
+    from gemel.risk.magnitude.published import assess_published
+    from gemel.risk.magnitude.reader import (
         read_hierarchies,
         read_published,
         read_published_alone,
         read_records,
     )
-    from tryst.risk.magnitude.written import write_table
+    from gemel.risk.magnitude.written import write_table
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from tryst.risk.magnitude.report import render
+        from gemel.risk.magnitude.report import render
 
     if objective not in ("value", "cells"):
-        raise TrystError(ErrorCode.PARAMETER, "must be `value` or `cells`", where="--objective", got=objective)
+        raise GemelError(ErrorCode.PARAMETER, "must be `value` or `cells`", where="--objective", got=objective)
     exact = _one_of("--method", method, {"auto": None, "exact": True, "heuristic": False})
     named = [[v.strip() for v in each.split(",") if v.strip()] for each in by]
     parents = read_hierarchies(hierarchy or [])
     if rounding < 0:
-        raise TrystError(ErrorCode.PARAMETER, "must be 0 or above", where="--rounding", got=f"{rounding:g}")
+        raise GemelError(ErrorCode.PARAMETER, "must be 0 or above", where="--rounding", got=f"{rounding:g}")
     if records is None:
         found = _without_records(published, table, known_within)
         linked, values = read_published_alone(found, named, parents, rounding=rounding)
         result = assess_published(linked, values, signed=signed, progress=stages_on_terminal())
     else:
         if value is None:
-            raise TrystError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
+            raise GemelError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
         csv = CsvOptions(encoding, separator).checked()
         show_form(records, csv=csv)
         read = read_records(records, named, value, unit=unit, weights=weights, parents=parents, csv=csv)
@@ -131,13 +131,13 @@ def magnitude(
 
 def _without_records(published: Path | None, table: Path | None, known_within: float | None) -> Path:
     if published is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "records are needed, or a published table to audit", where="RECORDS, --published"
         )
     if table is not None:
-        raise TrystError(ErrorCode.PARAMETER, "a protected table is made of records", where="--table")
+        raise GemelError(ErrorCode.PARAMETER, "a protected table is made of records", where="--table")
     if known_within is not None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "what is known beforehand is about the true values",
             where="--known-within",
@@ -148,7 +148,7 @@ def _without_records(published: Path | None, table: Path | None, known_within: f
 
 def _one_of(option: str, got: str, meanings: dict[str, bool | None]) -> bool | None:
     if got not in meanings:
-        raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(meanings)}", where=option, got=got)
+        raise GemelError(ErrorCode.PARAMETER, f"must be one of {', '.join(meanings)}", where=option, got=got)
     return meanings[got]
 
 
@@ -160,7 +160,7 @@ def _rules(
     coalition: int,
     dominance: list[str],
 ) -> tuple[Rule, ...]:
-    from tryst.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior
+    from gemel.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior
 
     if min_frequency is None and p is None and not dominance:
         min_frequency, p = 3, 10.0
@@ -172,11 +172,11 @@ def _rules(
         try:
             rules.append(Dominance(int(n), float(k)))
         except ValueError as error:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "must be a whole number and a percentage", where="--dominance", remedy="write 2,85"
             ) from error
     if p is None and (q != 100 or coalition != 1):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "is part of the p % rule", where="--q-percent, --coalition", remedy="give --p-percent"
         )
     if p is not None:

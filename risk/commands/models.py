@@ -1,4 +1,4 @@
-"""``tryst risk models``: how the variables of a file hang together, and what that discloses of a sensitive one."""
+"""``gemel risk models``: how the variables of a file hang together, and what that discloses of a sensitive one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.durable import write_text
-from tryst.common.json_output import JsonFile, write_json
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.durable import write_text
+from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
-    from tryst.risk.attribution.inference import Beliefs
-    from tryst.risk.models import GammaPrior, SearchResult
+    from gemel.risk.attribution.inference import Beliefs
+    from gemel.risk.models import GammaPrior, SearchResult
 
 
 def models(
@@ -46,14 +46,14 @@ def models(
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
     import numpy as np
 
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.common.records.typed_table import chosen_values
-    from tryst.risk.attribution.inference import beliefs
-    from tryst.risk.attribution.microdata import encode
-    from tryst.risk.attribution.reader import read_columns
-    from tryst.risk.commands.shown_form import show_form
-    from tryst.risk.models import (
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.common.records.typed_table import chosen_values
+    from gemel.risk.attribution.inference import beliefs
+    from gemel.risk.attribution.microdata import encode
+    from gemel.risk.attribution.reader import read_columns
+    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.models import (
         HyperDirichlet,
         SparseCounts,
         draw_junction_tree,
@@ -65,7 +65,7 @@ def models(
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the sensitive variable must be one of the model's",
             where="--sensitive",
@@ -115,13 +115,13 @@ def models(
 
 def _gamma_prior(text: str) -> GammaPrior:
     """The prior that an option names."""
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.risk.models import GammaPrior
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.risk.models import GammaPrior
 
     try:
         shape, rate = (float(part) for part in text.split(","))
     except ValueError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "expected two numbers with a comma between, the gamma's shape and rate",
             where="--precision-prior",

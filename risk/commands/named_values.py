@@ -1,11 +1,11 @@
-"""Options of ``tryst risk protect`` that hold names, or names with values."""
+"""Options of ``gemel risk protect`` that hold names, or names with values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Value = TypeVar("Value")
 
@@ -25,7 +25,7 @@ def model_of(text: str | None) -> tuple[str, tuple[str, ...]] | None:
     outcome, mark, terms = text.partition("~")
     found = tuple(t.strip() for t in terms.split("+") if t.strip())
     if not mark or not outcome.strip() or not found:
-        raise TrystError(ErrorCode.PARAMETER, "is no regression", where="--model", remedy="write 'income ~ age + sex'")
+        raise GemelError(ErrorCode.PARAMETER, "is no regression", where="--model", remedy="write 'income ~ age + sex'")
     return outcome.strip(), found
 
 
@@ -49,7 +49,7 @@ def pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> 
                 raise ValueError
             found[name.strip()] = read(value.strip())
         except ValueError:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "must be names and values, each name once",
                 where=where,

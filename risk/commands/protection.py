@@ -1,4 +1,4 @@
-"""``tryst risk protect``: protect a file of records, look again, and check a protected file against its log."""
+"""``gemel risk protect``: protect a file of records, look again, and check a protected file against its log."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.json_output import STANDARD_OUTPUT, JsonFile, write_json
-from tryst.risk.commands.named_values import (
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.json_output import STANDARD_OUTPUT, JsonFile, write_json
+from gemel.risk.commands.named_values import (
     given,
     listed,
     model_of,
@@ -22,11 +22,11 @@ from tryst.risk.commands.named_values import (
     share_or_search,
     whole_numbers,
 )
-from tryst.risk.commands.protection_lines import result_lines
+from gemel.risk.commands.protection_lines import result_lines
 
 if TYPE_CHECKING:
-    from tryst.risk.protection.policy import Policy
-    from tryst.risk.record_table import FileOfRecords
+    from gemel.risk.protection.policy import Policy
+    from gemel.risk.record_table import FileOfRecords
 
 _LEVELS, _METHODS, _POLICY, _FILES = "Levels of the keys", "Changed values", "Policy", "Files"
 
@@ -151,10 +151,10 @@ def protect(
     ] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
-    from tryst.common.records.csv_form import CsvOptions
-    from tryst.risk.commands.shown_form import show_form
-    from tryst.risk.protection.reader import read_hierarchy
-    from tryst.risk.record_table import FileOfRecords
+    from gemel.common.records.csv_form import CsvOptions
+    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.protection.reader import read_hierarchy
+    from gemel.risk.record_table import FileOfRecords
 
     csv = CsvOptions(encoding, separator).checked()
     if verify is not None:
@@ -166,23 +166,23 @@ def protect(
     if out is None or not keys or known is None:
         needed = (("--keys", keys), ("--fraction or --population", known), ("--out", out))
         absent = [name for name, value in needed if value in (None, "")]
-        raise TrystError(ErrorCode.PARAMETER, "is needed to protect a file", where=", ".join(absent))
+        raise GemelError(ErrorCode.PARAMETER, "is needed to protect a file", where=", ".join(absent))
     if report is not None:  # imported before anything is computed: charts are an extra
-        from tryst.risk.protection.report import render
+        from gemel.risk.protection.report import render
 
     import numpy as np
 
-    from tryst.common.progress import stages_on_terminal
-    from tryst.risk.protection.methods import Levels, Methods
-    from tryst.risk.protection.protected_file import protect as protected
-    from tryst.risk.protection.reader import write_records, written_as
-    from tryst.risk.protection.request import Request, sampling_fraction
+    from gemel.common.progress import stages_on_terminal
+    from gemel.risk.protection.methods import Levels, Methods
+    from gemel.risk.protection.protected_file import protect as protected
+    from gemel.risk.protection.reader import write_records, written_as
+    from gemel.risk.protection.request import Request, sampling_fraction
 
     if missing not in ("any", "level"):
-        raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
+        raise GemelError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
     endings = written_as(records)
     if out.suffix.lower() not in endings:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the protected file has the format of the records if that is CSV or Parquet, and is one of these otherwise",
             where="--out",
@@ -235,7 +235,7 @@ def protect(
     write_json(log, made.log)
     described = [] if json_file is None or not write_json(json_file, made.report) else [json_file]
     if report is not None:
-        from tryst.risk.report import write_page
+        from gemel.risk.report import write_page
 
         write_page(report, render(made.report))
         described.insert(0, report)
@@ -250,18 +250,18 @@ def protect(
 
 
 def _verify(records: FileOfRecords, log: Path) -> None:
-    from tryst.risk.protection.log import verify
-    from tryst.risk.protection.reader import read_log
+    from gemel.risk.protection.log import verify
+    from gemel.risk.protection.reader import read_log
 
     found = verify(records.columns(), read_log(log), str(records))
     if found:
-        raise TrystErrors(ErrorCode.SOURCE, found, where=f"{records} is not what {log} describes")
+        raise GemelErrors(ErrorCode.SOURCE, found, where=f"{records} is not what {log} describes")
     typer.echo(f"{records} is the file that {log} describes")
 
 
 def _policy(path: Path | None, *limits: float | None) -> Policy:
-    from tryst.risk.protection.policy import Policy
-    from tryst.risk.protection.reader import read_policy
+    from gemel.risk.protection.policy import Policy
+    from gemel.risk.protection.reader import read_policy
 
     names = ("k", "max_correct_matches", "max_record_risk", "max_suppressed")
     given = {name: value for name, value in zip(names, limits, strict=True) if value is not None}
@@ -271,7 +271,7 @@ def _policy(path: Path | None, *limits: float | None) -> Policy:
 def _refuse_overwriting(records: Path, written: list[Path]) -> None:
     places = [p.resolve() for p in (records, *written)]
     if len(set(places)) < len(places):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "two files would have one name, or the records be overwritten",
             where="--out, --log, --report, --json",

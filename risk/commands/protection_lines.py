@@ -1,4 +1,4 @@
-"""What ``tryst risk protect`` prints of its report: a line for each figure, without a value of any record."""
+"""What ``gemel risk protect`` prints of its report: a line for each figure, without a value of any record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the count
 
 def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a report."""
-    from tryst.risk.protection.policy_decision import decision_words  # imports the numbers, which no help text needs
+    from gemel.risk.protection.policy_decision import decision_words  # imports the numbers, which no help text needs
 
     before, after, log = report["before"], report["after"], report["log"]
     yield (f"{'':34s} {'before':>12s} {'after':>12s}")

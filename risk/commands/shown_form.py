@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.typed_table import read_as
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.typed_table import read_as
 
 
 def show_form(*paths: Path | None, csv: CsvOptions) -> None:

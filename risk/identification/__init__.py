@@ -15,16 +15,16 @@ known. `file_level` has one number for the file, `strategies` what an intruder's
 Numbers only, but for the readers, the report and the commands.
 """
 
-from tryst.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
-from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.model_choice import ModelChoice, choose_model
-from tryst.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
-from tryst.risk.identification.misclassification.perturbation import swapping_matrix
-from tryst.risk.identification.misclassification.risk import MisclassificationRisk, misclassification_risk
-from tryst.risk.identification.special_uniques.suda import MinimalUniques, minimal_uniques
-from tryst.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
-from tryst.risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
+from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
+from gemel.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.model_choice import ModelChoice, choose_model
+from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
+from gemel.risk.identification.misclassification.perturbation import swapping_matrix
+from gemel.risk.identification.misclassification.risk import MisclassificationRisk, misclassification_risk
+from gemel.risk.identification.special_uniques.suda import MinimalUniques, minimal_uniques
+from gemel.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
+from gemel.risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
 
 __all__ = [
     "Attack",

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 if TYPE_CHECKING:
-    from tryst.risk.identification.key_file import KeyFile
+    from gemel.risk.identification.key_file import KeyFile
 
 
 def check_shape(file: KeyFile) -> None:
     """Codes, labels and names fit each other."""
     codes = file.codes
     if codes.ndim != 2 or codes.shape[1] != len(file.names) or len(file.labels) != len(file.names):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "there must be one column of codes and one list of labels for each key variable",
             where="codes",
             got=f"shape {codes.shape} for {len(file.names)} names",
         )
     if not len(file.names) or len(set(file.names)) != len(file.names):
-        raise TrystError(ErrorCode.PARAMETER, "key variables must be named, and each named once", where="keys")
+        raise GemelError(ErrorCode.PARAMETER, "key variables must be named, and each named once", where="keys")
     if not len(codes):
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no records", where="records")
+        raise GemelError(ErrorCode.EMPTY_SOURCE, "the file has no records", where="records")
     lowest = -1 if file.missing == "any" else 0
     for q, name in enumerate(file.names):
         if codes[:, q].min() < lowest or codes[:, q].max() >= len(file.labels[q]):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"codes must be {lowest} to {len(file.labels[q]) - 1}", where=f"variable {name}"
             )
     if (file.population_cells is None) != (file.population_counts is None):
-        raise TrystError(ErrorCode.PARAMETER, "a population has cells and counts", where="population")
+        raise GemelError(ErrorCode.PARAMETER, "a population has cells and counts", where="population")
 
 
 def check_population(file: KeyFile) -> None:
     """A sample cannot hold more people of a kind than the population it was drawn from."""
     assert file.population_counts is not None  # noqa: S101 - checked with the shapes
     if file.population_counts.sum() < file.n_records:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the population is smaller than the sample",
             where="population",
@@ -49,7 +49,7 @@ def check_population(file: KeyFile) -> None:
     assert sizes is not None  # noqa: S101 - there is a population
     short = int((sizes < file.counts).sum())
     if short and not file.perturbed:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "combinations of key values occur more often in the sample than in the population",
             where="population",

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.risk.models.counts import distinct_rows
+from gemel.risk.models.counts import distinct_rows
 
 Missing = Literal["level", "any"]
 Codes = NDArray[np.int32]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.risk.identification.key_file import KeyFile
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.risk.identification.key_file import KeyFile
 
 _OTHERS = 3  # columns that are no keys, from which agreement in all of them says something
 _SHARE = 0.02  # of the combinations of two records; public files have .001 to .006

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.missing_agreement import agreeing
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.missing_agreement import agreeing
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,16 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
     .. [2] Elliot, Integrating file and record level disclosure risk assessment, 2002.
     """
     if not 0.0 < fraction <= 1.0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the sampling fraction must lie above 0 and be at most 1",
             where="fraction",
             got=f"{fraction:g}",
         )
     if min(n1, n2, n3) < 0:
-        raise TrystError(ErrorCode.PARAMETER, "numbers of combinations cannot be negative", where="n1, n2, n3")
+        raise GemelError(ErrorCode.PARAMETER, "numbers of combinations cannot be negative", where="n1, n2, n3")
     if not 0.0 < level < 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
+        raise GemelError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
     c = (1.0 - fraction) / fraction
     return _by_company(n1, _Company(n2, c * n2, c * c * n2, c * c * n3, c), level)
 

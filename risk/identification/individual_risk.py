@@ -16,10 +16,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.missing_agreement import agreeing
-from tryst.risk.identification.survey_weights import Weights, check_weights
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.identification.survey_weights import Weights, check_weights
 
 _CLIMBED = 40  # f up to which the recursion is used; above it the series has few terms for any p
 _LIMITS = (0.01, 0.05, 0.1, 0.2)  # of the records' risk, above which they are counted
@@ -120,7 +120,7 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.flo
     """
     sizes, shares = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(p, dtype=np.float64))
     if sizes.size and (sizes.min() < 1 or not (shares > 0).all() or shares.max() > 1.0):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "sample counts must be at least 1, and sampling probabilities above 0 and at most 1",
             where="f, p",

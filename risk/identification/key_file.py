@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.checks import check_population, check_shape
-from tryst.risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
-from tryst.risk.identification.missing_agreement import agreeing
-from tryst.risk.models.counts import SparseCounts
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.checks import check_population, check_shape
+from gemel.risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
+from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.models.counts import SparseCounts
 
 _NEARLY_OWN = 0.5  # distinct values per record from which a variable is hardly a key
 
@@ -58,7 +58,7 @@ class KeyFile:
 
     Raises
     ------
-    TrystError
+    GemelError
         No records, a fraction outside (0, 1], codes out of range, a population that cannot hold the sample.
     """
 
@@ -75,7 +75,7 @@ class KeyFile:
     def __post_init__(self) -> None:
         check_shape(self)
         if not 0.0 < self.fraction <= 1.0:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the sampling fraction must lie above 0 and be at most 1",
                 where="fraction",
@@ -118,21 +118,21 @@ class KeyFile:
         Values are compared as text; whole numbers keep their order as labels. O(n log n).
         """
         if not columns:
-            raise TrystError(ErrorCode.PARAMETER, "at least one key variable is needed", where="keys")
+            raise GemelError(ErrorCode.PARAMETER, "at least one key variable is needed", where="keys")
         if missing not in ("level", "any"):
-            raise TrystError(ErrorCode.PARAMETER, "missing is `level` or `any`", where="missing", got=repr(missing))
+            raise GemelError(ErrorCode.PARAMETER, "missing is `level` or `any`", where="missing", got=repr(missing))
         names = tuple(str(n) for n in columns)
         sample = [text_of(columns[n], missing_values) for n in names]
         whole: list[pl.Series] | None = None
         if population is not None:
             absent = [n for n in names if n not in population]
             if absent:
-                raise TrystError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
+                raise GemelError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
             whole = [text_of(population[n], missing_values) for n in names]
             if len({len(c) for c in whole}) != 1:
-                raise TrystError(ErrorCode.PARAMETER, "columns must have one length", where="population")
+                raise GemelError(ErrorCode.PARAMETER, "columns must have one length", where="population")
         if len({len(c) for c in sample}) != 1:
-            raise TrystError(ErrorCode.PARAMETER, "columns must have one length", where="records")
+            raise GemelError(ErrorCode.PARAMETER, "columns must have one length", where="records")
         labels: list[tuple[str, ...]] = []
         own, others = [], []
         for q in range(len(names)):
@@ -144,7 +144,7 @@ class KeyFile:
         records = np.stack(own, axis=1)
         if whole is None:
             if fraction is None:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "a sampling fraction is needed",
                     where="fraction",
@@ -153,7 +153,7 @@ class KeyFile:
             return cls(names, tuple(labels), records, fraction, missing=missing, perturbed=perturbed)
         cells, counts, _ = tally(np.stack(others, axis=1), labels)
         if not len(cells):
-            raise TrystError(ErrorCode.EMPTY_SOURCE, "the population has no records", where="population")
+            raise GemelError(ErrorCode.EMPTY_SOURCE, "the population has no records", where="population")
         share = min(1.0, len(records) / int(counts.sum())) if fraction is None else fraction
         return cls(names, tuple(labels), records, share, cells, counts, missing, perturbed)
 
@@ -251,13 +251,13 @@ class KeyFile:
 
         Raises
         ------
-        TrystError
+        GemelError
             Missing values agree with everything, so records have no cell; or no key variable varies.
         """
         self.require_disjoint_cells("a contingency table")
         kept = self.varying
         if not kept:
-            raise TrystError(ErrorCode.PARAMETER, "no key variable has two levels", where="keys")
+            raise GemelError(ErrorCode.PARAMETER, "no key variable has two levels", where="keys")
         return SparseCounts.from_records(
             self.cells[:, kept], [self.levels[q] for q in kept], [self.names[q] for q in kept], self.counts
         )
@@ -271,7 +271,7 @@ class KeyFile:
         """The same file with some of its key variables, as a release without the others would be."""
         unknown = [n for n in names if n not in self.names]
         if unknown or not names:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"there is no key variable {', '.join(unknown)}" if unknown else "a key set is empty",
                 where="keys",
@@ -297,7 +297,7 @@ class KeyFile:
     def require_disjoint_cells(self, what: str) -> None:
         """Refuse what has no meaning where missing values agree with everything."""
         if self.missing == "any" and (self.codes < 0).any():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"{what} needs every record in one cell, and missing values agree with all",
                 where="missing",

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.models.counts import distinct_rows
+from gemel.risk.models.counts import distinct_rows
 
 Number = TypeVar("Number", np.int64, np.float64)
 

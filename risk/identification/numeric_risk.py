@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Numbers = NDArray[np.float64]
 
@@ -114,14 +114,14 @@ def numeric_risk_document(
 
     Raises
     ------
-    TrystError
+    GemelError
         Another number of records; none without missing values; an infinite value.
     """
     names = list(protected)
     before = np.stack([original[name] for name in names], axis=1)
     after = np.stack([protected[name] for name in names], axis=1) if names else before
     if before.shape != after.shape:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "the original must have the records of the protected file, in the same order",
             where="--original",
@@ -129,10 +129,10 @@ def numeric_risk_document(
             remedy="leave out of the original what is not released, and sort both alike",
         )
     if np.isinf(before).any() or np.isinf(after).any():
-        raise TrystError(ErrorCode.SOURCE, "numbers must be finite", where="--numeric")
+        raise GemelError(ErrorCode.SOURCE, "numbers must be finite", where="--numeric")
     known = ~(np.isnan(before).any(axis=1) | np.isnan(after).any(axis=1))
     if not known.any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EMPTY_SOURCE, "every record lacks a number in one of the two files", where="--numeric"
         )
     x, y = before[known], after[known]

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.microdata import distances, diversities
-from tryst.risk.identification.coding import MISSING_LABEL, Counts, tally
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.missing_agreement import agreeing
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.microdata import distances, diversities
+from gemel.risk.identification.coding import MISSING_LABEL, Counts, tally
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.missing_agreement import agreeing
 
 KS = (2, 3, 5)
 LS = (2, 3, 5)
@@ -93,7 +93,7 @@ class Diversity:
 def k_anonymity(file: KeyFile, ks: Sequence[int] = KS) -> KAnonymity:
     """Records whose combination of key values fewer than k records share, for each k; O(n)."""
     if any(k < 2 for k in ks):
-        raise TrystError(ErrorCode.PARAMETER, "k is at least 2", where="k-anonymity", got=str(min(ks)))
+        raise GemelError(ErrorCode.PARAMETER, "k is at least 2", where="k-anonymity", got=str(min(ks)))
     own = file.frequency
     return KAnonymity(int(own.min()), {k: int((own < k).sum()) for k in ks}, file.n_records)
 
@@ -116,14 +116,14 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
     """
     levels, codes = _coded(values)
     if len(codes) != file.n_records:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a sensitive variable has one value for each record",
             where=name,
             got=f"{len(codes)} values for {file.n_records} records",
         )
     if len(file.cells) * len(levels) > _ENTRIES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the sensitive variable has too many values for a table of classes by values",
             where=name,

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.frames import Records
-from tryst.risk.identification.assessment.beside_keys import BesideKeys
-from tryst.risk.identification.coding import Missing, coded
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.survey_weights import Weights, check_weights
-from tryst.risk.record_table import RecordTable, record_table
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.frames import Records
+from gemel.risk.identification.assessment.beside_keys import BesideKeys
+from gemel.risk.identification.coding import Missing, coded
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.survey_weights import Weights, check_weights
+from gemel.risk.record_table import RecordTable, record_table
 
 
 def read_key_file(
@@ -31,7 +31,7 @@ def read_key_file(
     """Read the key variables of records, and of their population where one is given; see `record_table`."""
     twice = sorted({k for k in keys if list(keys).count(k) > 1})
     if twice:
-        raise TrystError(ErrorCode.PARAMETER, f"a key variable is named twice: {', '.join(twice)}", where="--keys")
+        raise GemelError(ErrorCode.PARAMETER, f"a key variable is named twice: {', '.join(twice)}", where="--keys")
     whole = None if population is None else record_table(population, "population").columns(keys).to_dict()
     return KeyFile.from_columns(
         record_table(records, "records").columns(keys).to_dict(),
@@ -67,14 +67,14 @@ def read_beside(
     Of `labels_of`, the keys, and of all these columns it is noted which have labels of values, and what is read.
     """
     if unit_keys and unit is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "keys of units need the column that states which unit each record belongs to",
             where="--unit-keys",
             remedy="give it with --unit",
         )
     if bool(numeric) != (original is not None):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "numeric variables are compared with their values before protection",
             where="--numeric, --original",
@@ -130,7 +130,7 @@ def read_numbers(records: RecordTable, names: Sequence[str]) -> dict[str, NDArra
         if column.dtype == pl.String:
             wrong -= int(column.str.strip_chars().is_in(["", "NA"]).sum())
         if wrong > 0:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "numeric variables must be numbers",
                 where=f"{records}, column {name}",

@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.missing_agreement import agreeing
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.missing_agreement import agreeing
 
 Direction = Literal["sample to population", "population to sample"]
 Condition = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
@@ -33,7 +33,7 @@ class Frequencies:
 
     Raises
     ------
-    TrystError
+    GemelError
         A sample count above the population's, or no person at all.
     """
 
@@ -42,9 +42,9 @@ class Frequencies:
 
     def __post_init__(self) -> None:
         if self.f.shape != self.F.shape or self.f.ndim != 1:
-            raise TrystError(ErrorCode.PARAMETER, "f and F must be as long as each other", where="frequencies")
+            raise GemelError(ErrorCode.PARAMETER, "f and F must be as long as each other", where="frequencies")
         if (self.f < 0).any() or (self.f > self.F).any() or not self.f.sum():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a sample count must lie from 0 to the population's, and some must be positive",
                 where="frequencies",
@@ -55,7 +55,7 @@ class Frequencies:
         """Of a file with its population."""
         file.require_disjoint_cells("a matching strategy")
         if file.population_cells is None or file.population_counts is None or file.perturbed:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "matching strategies need the population, and true key values",
                 where="population",
@@ -133,7 +133,7 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
     N = float(F.sum())
     chosen = np.asarray(strategy.condition(counts.f, counts.F), dtype=bool)
     if chosen.shape != f.shape:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a condition must be true or false for every cell", where=strategy.name or "strategy"
         )
     if strategy.direction == "sample to population":
@@ -156,7 +156,7 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
 def thesis_strategies(r: int = 3) -> dict[int, Strategy]:
     """Strategies 1 to 7 of T11 chapter 5, by number; 6 and 7 try cells with r records."""
     if r < 1:
-        raise TrystError(ErrorCode.PARAMETER, "a cell that is tried holds at least one record", where="r", got=str(r))
+        raise GemelError(ErrorCode.PARAMETER, "a cell that is tried holds at least one record", where="r", got=str(r))
     out: Direction = "sample to population"
     back: Direction = "population to sample"
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Weights = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ def check_weights(weights: ArrayLike, where: str = "weights", n_records: int | N
     """
     found = np.asarray(weights, dtype=np.float64)
     if found.ndim != 1 or (n_records is not None and len(found) != n_records):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "there must be one survey weight for each record",
             where=where,
@@ -33,7 +33,7 @@ def check_weights(weights: ArrayLike, where: str = "weights", n_records: int | N
     missing, zero, negative = int((~np.isfinite(found)).sum()), int((found == 0).sum()), int((found < 0).sum())
     if missing or zero or negative:
         kinds = ((missing, "missing or no numbers"), (zero, "zero"), (negative, "negative"))
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "survey weights must be numbers above 0: the people each record stands for",
             where=where,
@@ -47,7 +47,7 @@ def implied_fraction(weights: Weights, where: str = "weights") -> float:
     """Records over the sum of their weights: the sampling fraction where none is given."""
     fraction = len(weights) / float(weights.sum())
     if fraction > 1.0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "survey weights sum to fewer people than there are records, so that no sampling fraction follows from them",
             where=where,

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.survey_weights import Weights
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.survey_weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Units:
         column = pl.Series("unit", labels, strict=False).cast(pl.String)
         without = column.null_count() + int((column == "").sum())
         if without or not len(column):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "every record needs the unit that it belongs to",
                 where=where,
@@ -73,7 +73,7 @@ class Units:
         :math:`1 - \prod_i (1 - r_i)`, by sums of logarithms: exact for small risks too.
         """
         if risk.shape != self.of_record.shape or (len(risk) and not (risk.min() >= 0 and risk.max() <= 1)):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "there must be one probability for each record", where="risk", got=str(risk.shape)
             )
         with np.errstate(divide="ignore"):
@@ -91,13 +91,13 @@ class Units:
 
         Raises
         ------
-        TrystError
+        GemelError
             Members of a unit differ.
         """
         own = codes[self.first]
         differing = np.unique(self.of_record[codes != own[self.of_record]])
         if len(differing):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "a key of units must be the same for all members",
                 where=f"unit key {name}",

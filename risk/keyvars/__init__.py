@@ -7,12 +7,12 @@ codebook: forms from CSV. linkage: two forms' categories brought to the finest c
 specification. pictures: graphs and curves, drawn.
 """
 
-from tryst.risk.keyvars.aggregation import AggregationGraph
-from tryst.risk.keyvars.analysis import Course, Step, course
-from tryst.risk.keyvars.environment import Environment, Finding, Form
-from tryst.risk.keyvars.harmonisation import HarmonisationGraph
-from tryst.risk.keyvars.intervals import extend, read_interval
-from tryst.risk.keyvars.variables import Variable
+from gemel.risk.keyvars.aggregation import AggregationGraph
+from gemel.risk.keyvars.analysis import Course, Step, course
+from gemel.risk.keyvars.environment import Environment, Finding, Form
+from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.intervals import extend, read_interval
+from gemel.risk.keyvars.variables import Variable
 
 __all__ = [
     "AggregationGraph",

@@ -19,9 +19,9 @@ from itertools import combinations
 
 import networkx as nx
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.message_words import nearest
-from tryst.risk.keyvars.partitions import Partition, partition_of
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.message_words import nearest
+from gemel.risk.keyvars.partitions import Partition, partition_of
 
 MAX_NAME = 200
 SHOWN = 8
@@ -76,14 +76,14 @@ class AggregationGraph:
 
         Raises
         ------
-        TrystErrors
+        GemelErrors
             With an error for each category that is not there or named twice, each two that overlap, and all that is
             missing.
         """
         errors = list(self.issues_of(categories))
         grave = [error for error in errors if error.code is ErrorCode.NOT_FOUND]
         if grave or (strict and errors):
-            raise TrystErrors(ErrorCode.PARAMETER, errors)
+            raise GemelErrors(ErrorCode.PARAMETER, errors)
         places = {leaf: i for i, leaf in enumerate(self.leaves)}
         return partition_of(([places[leaf] for leaf in self.leaves_of(c)] for c in categories), len(places))
 
@@ -97,12 +97,12 @@ class AggregationGraph:
                 left &= ~self.reach[name]
         return tuple(found)
 
-    def issues_of(self, categories: Sequence[str]) -> Iterator[TrystError]:
+    def issues_of(self, categories: Sequence[str]) -> Iterator[GemelError]:
         """What keeps a set of categories from being a categorisation."""
         known = []
         for name in dict.fromkeys(categories):
             if name not in self.children:
-                yield TrystError(
+                yield GemelError(
                     ErrorCode.NOT_FOUND,
                     "the variable has no such category",
                     got=repr(name),
@@ -111,10 +111,10 @@ class AggregationGraph:
                 continue
             known.append(name)
             if list(categories).count(name) > 1:
-                yield TrystError(ErrorCode.PARAMETER, "a category is named twice", got=repr(name))
+                yield GemelError(ErrorCode.PARAMETER, "a category is named twice", got=repr(name))
         for a, b in combinations(known, 2):
             if common := self.reach[a] & self.reach[b]:
-                yield TrystError(
+                yield GemelError(
                     ErrorCode.PARAMETER,
                     f"the categories {a!r} and {b!r} overlap",
                     got=f"both contain {listed(self._named(common))}",
@@ -123,25 +123,25 @@ class AggregationGraph:
         for name in known:
             lacking &= ~self.reach[name]
         if lacking and len(known) == len(set(categories)):
-            yield TrystError(
+            yield GemelError(
                 ErrorCode.PARAMETER,
                 "the categories are not exhaustive",
                 got=f"none contains {listed(self._named(lacking))}",
                 remedy="name a category for what is left, such as everything else",
             )
 
-    def issues(self) -> Iterator[TrystError]:
+    def issues(self) -> Iterator[GemelError]:
         """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
         for name in self.children:
             if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
-                yield TrystError(
+                yield GemelError(
                     ErrorCode.PARAMETER,
                     f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends",
                     where=repr(name[:40]),
                 )
         unknown = [(name, part) for name, parts in self.children.items() for part in parts if part not in self.children]
         for name, part in unknown:
-            yield TrystError(
+            yield GemelError(
                 ErrorCode.NOT_FOUND,
                 "a part that is no category of the variable",
                 where=name,
@@ -155,16 +155,16 @@ class AggregationGraph:
         except nx.NetworkXNoCycle:
             pass
         else:
-            yield TrystError(
+            yield GemelError(
                 ErrorCode.PARAMETER, "a category is part of itself", where=cycle[0], got=" > ".join([*cycle, cycle[0]])
             )
             return
         yield from self._unsound()
 
-    def _unsound(self) -> Iterator[TrystError]:
+    def _unsound(self) -> Iterator[GemelError]:
         for name, parts in self.children.items():
             if len(parts) == 1:
-                yield TrystError(
+                yield GemelError(
                     ErrorCode.PARAMETER,
                     "a category of one part is that part under another name",
                     where=name,
@@ -173,7 +173,7 @@ class AggregationGraph:
                 )
             for a, b in combinations(parts, 2):
                 if common := self.reach[a] & self.reach[b]:
-                    yield TrystError(
+                    yield GemelError(
                         ErrorCode.PARAMETER,
                         f"its parts {a!r} and {b!r} overlap",
                         where=name,
@@ -183,7 +183,7 @@ class AggregationGraph:
         for name, mask in self.reach.items():
             other = first.setdefault(mask, name)
             if other != name and len(self.children[name]) != 1 and len(self.children[other]) != 1:
-                yield TrystError(
+                yield GemelError(
                     ErrorCode.PARAMETER,
                     f"the category is made of the same as {other!r}",
                     where=name,
@@ -195,11 +195,11 @@ class AggregationGraph:
 
         Raises
         ------
-        TrystError
+        GemelError
             If there are categories already: what they leave out is nothing, so nothing can be added beside them.
         """
         if self.children:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the leaves are exhaustive, so nothing can be added beside them",
                 got=listed(names),
@@ -213,12 +213,12 @@ class AggregationGraph:
 
         Raises
         ------
-        TrystError
+        GemelError
             If it is no leaf (its parts aggregate to it already), or a name is taken or given twice.
         """
         self._known([category])
         if self.children[category]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the category has parts, which aggregate to it exactly",
                 where=category,
@@ -238,7 +238,7 @@ class AggregationGraph:
 
         Raises
         ------
-        TrystError
+        GemelError
             If the name is taken, or the parts are not there, overlap, or are fewer than two.
         """
         self._known(parts)
@@ -262,7 +262,7 @@ class AggregationGraph:
 
         Raises
         ------
-        TrystError
+        GemelError
             If it is a leaf, a part of another, or in `used_by`.
         """
         self._known([category])
@@ -277,7 +277,7 @@ class AggregationGraph:
             else "it is a leaf"
         )
         if reason:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the category cannot be deleted",
                 where=category,
@@ -298,7 +298,7 @@ class AggregationGraph:
     def _known(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self.children:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.NOT_FOUND,
                     "the variable has no such category",
                     got=repr(name),
@@ -308,7 +308,7 @@ class AggregationGraph:
     def _new(self, names: Sequence[str], where: str = "") -> None:
         for i, name in enumerate(names):
             if name in self.children or name in names[:i]:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.EXISTS,
                     "the name is used twice" if name in names[:i] else "the name is taken by another category",
                     where=where,
@@ -327,5 +327,5 @@ def _sound(children: Mapping[str, tuple[str, ...]]) -> AggregationGraph:
     graph = AggregationGraph(children)
     errors = list(graph.issues())
     if errors:
-        raise errors[0] if len(errors) == 1 else TrystErrors(ErrorCode.PARAMETER, errors)
+        raise errors[0] if len(errors) == 1 else GemelErrors(ErrorCode.PARAMETER, errors)
     return graph

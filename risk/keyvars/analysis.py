@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.keyvars.harmonisation import HarmonisationGraph
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ def min_forms(environment: int, prevalence: float) -> int:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if p is not from 0 to 1.
     """
     if not 0 <= prevalence <= 1:
-        raise TrystError(ErrorCode.PARAMETER, "the prevalence must be from 0 to 1", got=f"{prevalence:g}")
+        raise GemelError(ErrorCode.PARAMETER, "the prevalence must be from 0 to 1", got=f"{prevalence:g}")
     return math.floor(Fraction(str(prevalence)) * environment)
 
 

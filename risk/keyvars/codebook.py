@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.message_words import nearest
-from tryst.risk.keyvars.aggregation import AggregationGraph
-from tryst.risk.keyvars.environment import Environment
-from tryst.risk.keyvars.intervals import SCALES
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.message_words import nearest
+from gemel.risk.keyvars.aggregation import AggregationGraph
+from gemel.risk.keyvars.environment import Environment
+from gemel.risk.keyvars.intervals import SCALES
 
 COLUMNS = ("form", "variable", "category", "value", "scale", "consists of", "part of")
 SEPARATOR = "|"
@@ -57,7 +57,7 @@ def import_codebook(
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE or as the environment's own changes, with the line. The environment may then be half changed: change it
         within `folder.changed`.
     """
@@ -69,14 +69,14 @@ def import_codebook(
             if row.form:
                 environment.set_metadata(row.form, row.metadata)
             _scale(environment, row)
-        except TrystError as error:
+        except GemelError as error:
             raise _placed(error, source, row.line) from None
     added = 0
     for group in _groups(rows):
         try:
             _categories(environment, group)
             added += _coding(environment, group)
-        except TrystError as error:
+        except GemelError as error:
             raise _placed(error, source, group[0].line) from None
     return added, metadata
 
@@ -116,7 +116,7 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
         lacking = [column for column in COLUMNS[:3] if column not in header]
         twice = [column for i, column in enumerate(header) if column in header[:i]]
         if lacking or twice:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 f"the columns {', '.join(lacking)} are lacking" if lacking else "a column is there twice",
                 where=f"{source}, line 1",
@@ -150,7 +150,7 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
     except csv.Error as error:
         raise _wrong(source, reader.line_num, f"not CSV: {error}") from None
     if errors:
-        raise TrystErrors(ErrorCode.SOURCE, errors)
+        raise GemelErrors(ErrorCode.SOURCE, errors)
     return rows, metadata
 
 
@@ -165,11 +165,11 @@ def _groups(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
 def _scale(environment: Environment, row: _Row) -> None:
     known = environment.variables.get(row.variable)
     if row.scale and known is not None and known.scale != row.scale:
-        raise TrystError(ErrorCode.SOURCE, f"{row.variable} has scale {known.scale}", got=row.scale)
+        raise GemelError(ErrorCode.SOURCE, f"{row.variable} has scale {known.scale}", got=row.scale)
     if known is None:
         scale = next((scale for scale in SCALES if scale == (row.scale or "nominal")), None)
         if scale is None:
-            raise TrystError(ErrorCode.SOURCE, f"a scale is one of {', '.join(SCALES)}", got=row.scale)
+            raise GemelError(ErrorCode.SOURCE, f"a scale is one of {', '.join(SCALES)}", got=row.scale)
         environment.add_variable(row.variable, scale)
 
 
@@ -198,26 +198,26 @@ def _coding(environment: Environment, rows: Sequence[_Row]) -> int:
         return 0
     categories = list(dict.fromkeys(row.category for row in rows if row.category))
     if categories and any(not row.category for row in rows):
-        raise TrystError(ErrorCode.SOURCE, f"{form} has rows of {variable} with a category and without one")
+        raise GemelError(ErrorCode.SOURCE, f"{form} has rows of {variable} with a category and without one")
     if any(row.category and not row.value for row in rows) and len(categories) < len(rows):
-        raise TrystError(ErrorCode.SOURCE, f"{form} names a category of {variable} twice")
+        raise GemelError(ErrorCode.SOURCE, f"{form} names a category of {variable} twice")
     if variable in environment.forms[form].variables:
-        raise TrystError(ErrorCode.EXISTS, f"{form} has {variable} already", remedy="delete it there first")
+        raise GemelError(ErrorCode.EXISTS, f"{form} has {variable} already", remedy="delete it there first")
     values: dict[str, str] = {}
     for row in rows:
         if row.value and values.setdefault(row.value, row.category) != row.category:
-            raise TrystError(ErrorCode.SOURCE, f"one value of {variable} has two categories", got=repr(row.value))
+            raise GemelError(ErrorCode.SOURCE, f"one value of {variable} has two categories", got=repr(row.value))
     environment.code(form, variable, categories, values)
     return 1
 
 
-def _wrong(source: str, line: int, what: str, got: str = "") -> TrystError:
-    return TrystError(ErrorCode.SOURCE, what, where=f"{source}, line {line}", got=got)
+def _wrong(source: str, line: int, what: str, got: str = "") -> GemelError:
+    return GemelError(ErrorCode.SOURCE, what, where=f"{source}, line {line}", got=got)
 
 
-def _placed(error: TrystError, source: str, line: int) -> TrystError:
+def _placed(error: GemelError, source: str, line: int) -> GemelError:
     where = f"{source}, line {line}"
-    if isinstance(error, TrystErrors):
-        return TrystErrors(error.code, list(error.errors), where=f"{where}, {error.where}" if error.where else where)
+    if isinstance(error, GemelErrors):
+        return GemelErrors(error.code, list(error.errors), where=f"{where}, {error.where}" if error.where else where)
     inside = f"{where}, {error.where}" if error.where else where
-    return TrystError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)
+    return GemelError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)

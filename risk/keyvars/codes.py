@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tryst.risk.keyvars.partitions import Precision
+from gemel.risk.keyvars.partitions import Precision
 
 ARBITRARY = "C0.001"
 CODE = re.compile(r"([CH])([1-9]\d*|0)\.(\d{3,})")

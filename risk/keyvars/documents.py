@@ -17,14 +17,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.message_words import nearest
-from tryst.risk.keyvars import intervals
-from tryst.risk.keyvars.aggregation import AggregationGraph, listed
-from tryst.risk.keyvars.codes import ARBITRARY, CODE, size_of
-from tryst.risk.keyvars.environment import Environment, Form
-from tryst.risk.keyvars.intervals import SCALES
-from tryst.risk.keyvars.variables import Variable
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.message_words import nearest
+from gemel.risk.keyvars import intervals
+from gemel.risk.keyvars.aggregation import AggregationGraph, listed
+from gemel.risk.keyvars.codes import ARBITRARY, CODE, size_of
+from gemel.risk.keyvars.environment import Environment, Form
+from gemel.risk.keyvars.intervals import SCALES
+from gemel.risk.keyvars.variables import Variable
 
 FILES = ("variables.json", "forms.json", "groups.json")
 _WIDTH = 110
@@ -64,7 +64,7 @@ def environment_of(texts: Mapping[str, str], *, strict: bool = True) -> Environm
 
     Raises
     ------
-    TrystErrors
+    GemelErrors
         SOURCE, with one error for each issue, its place being the file and the keys that lead to it.
     """
     reader = _Reader(strict)
@@ -78,7 +78,7 @@ def environment_of(texts: Mapping[str, str], *, strict: bool = True) -> Environm
     for name, members in reader.entries(documents["groups.json"], "groups.json"):
         reader.group(environment, name, members)
     if reader.errors:
-        raise TrystErrors(ErrorCode.SOURCE, reader.errors)
+        raise GemelErrors(ErrorCode.SOURCE, reader.errors)
     environment.warnings = tuple(map(str, reader.warnings))
     return environment
 
@@ -124,11 +124,11 @@ class _Reader:
 
     def __init__(self, strict: bool) -> None:
         self.strict = strict
-        self.errors: list[TrystError] = []
-        self.warnings: list[TrystError] = []
+        self.errors: list[GemelError] = []
+        self.warnings: list[GemelError] = []
 
     def wrong(self, where: str, what: str, got: str = "", remedy: str = "") -> None:
-        self.errors.append(TrystError(ErrorCode.SOURCE, what, where=where, got=got, remedy=remedy))
+        self.errors.append(GemelError(ErrorCode.SOURCE, what, where=where, got=got, remedy=remedy))
 
     def parse(self, name: str, text: str) -> Any:
         try:
@@ -251,9 +251,9 @@ class _Reader:
                 if not self.strict and known.graph.children:
                     self.warnings += [_at(error, where) for error in known.graph.issues_of(names)]
                 environment.variables[variable], code, _ = known.with_categorisation(names)
-            except TrystErrors as error:
+            except GemelErrors as error:
                 self.errors += [_at(each, where) for each in error.errors]
-            except TrystError as error:
+            except GemelError as error:
                 self.errors.append(_at(error, where))
             else:
                 return code
@@ -279,6 +279,6 @@ class _Reader:
         environment.groups[name] = members
 
 
-def _at(error: TrystError, where: str) -> TrystError:
+def _at(error: GemelError, where: str) -> GemelError:
     inside = f"{where} > {error.where}" if error.where else where
-    return TrystError(ErrorCode.SOURCE, error.what, where=inside, got=error.got, remedy=error.remedy)
+    return GemelError(ErrorCode.SOURCE, error.what, where=inside, got=error.got, remedy=error.remedy)

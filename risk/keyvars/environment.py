@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.message_words import nearest
-from tryst.risk.keyvars.aggregation import AggregationGraph, listed
-from tryst.risk.keyvars.analysis import Course, Step, course, min_forms
-from tryst.risk.keyvars.intervals import SCALES, Scale, issues
-from tryst.risk.keyvars.variables import Variable
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.message_words import nearest
+from gemel.risk.keyvars.aggregation import AggregationGraph, listed
+from gemel.risk.keyvars.analysis import Course, Step, course, min_forms
+from gemel.risk.keyvars.intervals import SCALES, Scale, issues
+from gemel.risk.keyvars.variables import Variable
 
 T = TypeVar("T")
 
@@ -119,14 +119,14 @@ class Environment:
         """Add a variable without categories."""
         _new(self.variables, name, "variable")
         if scale not in SCALES:
-            raise TrystError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", where=name, got=repr(scale))
+            raise GemelError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", where=name, got=repr(scale))
         self.variables[name] = Variable(name, scale)
 
     def delete_variable(self, name: str) -> None:
         """Delete a variable that no form has."""
         self.variable(name)
         if users := [form.name for form in self.forms.values() if name in form.variables]:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the variable cannot be deleted",
                 where=name,
@@ -160,7 +160,7 @@ class Environment:
 
         Raises
         ------
-        TrystError
+        GemelError
             If it is no categorisation, or a value is of no category of it. Nothing is changed then.
         """
         here, old = self.form(form), self.variable(variable)
@@ -168,10 +168,10 @@ class Environment:
             made, code, names = old.with_categorisation(categories)
             called = dict(zip(categories, names, strict=True))
             if stray := [category for category in (values or {}).values() if category not in called]:
-                raise TrystError(ErrorCode.PARAMETER, "values of no category of the form", got=listed(stray))
+                raise GemelError(ErrorCode.PARAMETER, "values of no category of the form", got=listed(stray))
             if values and (lacking := [category for category in categories if category not in values.values()]):
-                raise TrystError(ErrorCode.PARAMETER, "no value means a category of the form", got=listed(lacking))
-        except TrystError as error:
+                raise GemelError(ErrorCode.PARAMETER, "no value means a category of the form", got=listed(lacking))
+        except GemelError as error:
             raise _placed(error, f"{form}, {variable}") from None
         self.variables[variable] = made
         own = {value: called[category] for value, category in (values or {}).items()}
@@ -204,7 +204,7 @@ class Environment:
             if made.scale != "nominal" and (errors := list(issues(made.graph, made.scale))):
                 raise errors[0]
             self.variables[variable] = made
-        except TrystError as error:
+        except GemelError as error:
             raise _placed(error, variable) from None
 
     def rename_category(self, variable: str, old: str, new: str) -> None:
@@ -214,7 +214,7 @@ class Environment:
             if made.scale != "nominal" and (errors := list(issues(made.graph, made.scale))):
                 raise errors[0]
             self.variables[variable] = made
-        except TrystError as error:
+        except GemelError as error:
             raise _placed(error, variable) from None
         for form in list(self.forms.values()):
             if held := form.values.get(variable):
@@ -284,7 +284,7 @@ class Environment:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND for a name that is not there, PARAMETER for a prevalence out of range.
         """
         form = self.form(target)
@@ -313,7 +313,7 @@ class Environment:
 
 def _found(names: Mapping[str, T], name: str, kind: str, where: str = "") -> T:
     if name not in names:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND, f"there is no such {kind}", where=where, got=repr(name), remedy=nearest(name, names)
         )
     return names[name]
@@ -322,18 +322,18 @@ def _found(names: Mapping[str, T], name: str, kind: str, where: str = "") -> T:
 def _new(names: Mapping[str, object], name: str, kind: str) -> None:
     if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
         what = f"the name of a {kind} has 1 to {MAX_NAME} printable characters and no blank at its ends"
-        raise TrystError(ErrorCode.PARAMETER, what, got=repr(name[:40]))
+        raise GemelError(ErrorCode.PARAMETER, what, got=repr(name[:40]))
     if name in names:
-        raise TrystError(ErrorCode.EXISTS, f"there is a {kind} of this name already", got=repr(name))
+        raise GemelError(ErrorCode.EXISTS, f"there is a {kind} of this name already", got=repr(name))
 
 
 def _without(names: Mapping[str, T], name: str) -> dict[str, T]:
     return {key: value for key, value in names.items() if key != name}
 
 
-def _placed(error: TrystError, where: str) -> TrystError:
+def _placed(error: GemelError, where: str) -> GemelError:
     """The error, with the place where it was found."""
-    if isinstance(error, TrystErrors):
-        return TrystErrors(error.code, list(error.errors), where=where)
+    if isinstance(error, GemelErrors):
+        return GemelErrors(error.code, list(error.errors), where=where)
     inside = f"{where}, {error.where}" if error.where else where
-    return TrystError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)
+    return GemelError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)

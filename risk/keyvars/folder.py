@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tryst.common.durable import sync_folder, write_text
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.keyvars.documents import FILES, environment_of, texts_of
-from tryst.risk.keyvars.environment import Environment
+from gemel.common.durable import sync_folder, write_text
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.keyvars.documents import FILES, environment_of, texts_of
+from gemel.risk.keyvars.environment import Environment
 
 LAST_GOOD = "last-good"
 _NEXT, _COMMIT, _LOCK = ".next", ".commit", ".lock"
@@ -29,11 +29,11 @@ def create(folder: Path) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         EXISTS if there is one.
     """
     if any((folder / name).exists() for name in FILES):
-        raise TrystError(ErrorCode.EXISTS, "there is an environment already", where=str(folder))
+        raise GemelError(ErrorCode.EXISTS, "there is an environment already", where=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         _write(folder, texts_of(Environment()))
@@ -44,9 +44,9 @@ def read(folder: Path, *, strict: bool = True) -> Environment:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if there is none.
-    TrystErrors
+    GemelErrors
         SOURCE, as `documents.environment_of`.
     """
     with _locked(folder):
@@ -59,7 +59,7 @@ def changed(folder: Path) -> Iterator[Environment]:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `read`; BUSY if another process changed the files meanwhile.
     """
     with _locked(folder):
@@ -69,7 +69,7 @@ def changed(folder: Path) -> Iterator[Environment]:
         after = texts_of(environment)
         environment_of(after)  # What could not be read back is not written.
         if _texts(folder) != before:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.BUSY, "the files changed meanwhile", where=str(folder), remedy="run the command again"
             )
         _write(folder, after)
@@ -90,13 +90,13 @@ def restore(folder: Path) -> list[Path]:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if there are none.
     """
     with _locked(folder):
         good = folder / LAST_GOOD
         if not all((good / name).exists() for name in FILES):
-            raise TrystError(ErrorCode.NOT_FOUND, "there is no last good state", where=str(good))
+            raise GemelError(ErrorCode.NOT_FOUND, "there is no last good state", where=str(good))
         texts = {name: read_text(good / name) for name in FILES}
         environment_of(texts)
         aside = []
@@ -120,15 +120,15 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND, TEXT_ENCODING, or SOURCE for one that is too large.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise TrystError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
+            raise GemelError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
         return path.read_bytes().decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TEXT_ENCODING,
             f"it is no {encoding.upper()} text",
             where=str(path),
@@ -136,7 +136,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
             remedy="save it as UTF-8",
         ) from None
     except OSError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND, "cannot be read", where=str(path), got=(error.strerror or "unreadable").lower()
         ) from None
 
@@ -145,11 +145,11 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 def _locked(folder: Path) -> Iterator[None]:
     """One command at a time; what an interrupted one left is finished first."""
     if not folder.is_dir():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "there is no environment",
             where=str(folder),
-            remedy="make one with `tryst keyvars add environment`, or name its folder with --environment",
+            remedy="make one with `gemel keyvars add environment`, or name its folder with --environment",
         )
     with (folder / _LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

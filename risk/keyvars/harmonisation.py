@@ -20,8 +20,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.keyvars.partitions import Precision, joins, size
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.keyvars.partitions import Precision, joins, size
 
 MAX_NODES = 100_000
 """n categorisations can have 2^n - 1 harmonisations; of real ones there are few."""
@@ -70,7 +70,7 @@ class HarmonisationGraph:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER if there would be more than `MAX_NODES` nodes; the graph is then unchanged.
 
         Notes
@@ -83,7 +83,7 @@ class HarmonisationGraph:
         found = joins(self.nodes, categorisation)
         arrived = [*dict.fromkeys(each for each in [categorisation, *found] if each not in self._index)]
         if len(self.nodes) + len(arrived) > MAX_NODES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"the categorisations have more than {MAX_NODES:,} harmonisations",
                 got=f"{len(self.observed) + 1} distinct categorisations",

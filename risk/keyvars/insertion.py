@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.message_words import nearest
-from tryst.common.specification import CommonCategory, load_specification
-from tryst.common.specification.text.reading import SPECIFICATION_DOCUMENT
-from tryst.common.specification.text.writing import entry_lines
-from tryst.common.yaml_document import YamlDocument, read_yaml
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.message_words import nearest
+from gemel.common.specification import CommonCategory, load_specification
+from gemel.common.specification.text.reading import SPECIFICATION_DOCUMENT
+from gemel.common.specification.text.writing import entry_lines
+from gemel.common.yaml_document import YamlDocument, read_yaml
 
 _ITEM = re.compile(r"(\s*-\s+|\s+)(name|categories|categorisation)\s*:")
 
@@ -31,7 +31,7 @@ def insert(text: str, name: str, table: Sequence[CommonCategory], *, replace: bo
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if nothing has the name, EXISTS if it has another table and `replace` is not given, SPECIFICATION if
         the result would be no valid specification, or something else would change.
     """
@@ -44,7 +44,7 @@ def insert(text: str, name: str, table: Sequence[CommonCategory], *, replace: bo
     lines = text.splitlines()
     present = sorted((document.line((section, position, key)) or 1, key) for key in entries if key in item)
     if present and not replace:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS,
             f"{section[:-1]} {name} has {present[0][1]} already",
             where=f"{source}, line {present[0][0]}",
@@ -69,7 +69,7 @@ def _place(document: YamlDocument, name: str, source: str) -> tuple[str, int]:
             if isinstance(item, dict) and (section == "variables" or item.get("kind") == "category"):
                 found[str(item.get("name"))] = (section, position)
     if name not in found:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "no variable, nor a field of kind category, has this name",
             where=source,
@@ -83,7 +83,7 @@ def _indent(line: str, key: str, source: str) -> int:
     """How far an entry is indented, which must be the first of its line."""
     found = _ITEM.match(line)
     if found is None or found[2] != key:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             f"only what is written with one entry to a line can be completed, its `{key}` at a line's beginning",
             where=source,
@@ -96,7 +96,7 @@ def _drop(lines: list[str], key: str, start: int, source: str) -> None:
     """Take out an entry: its line, and those below that are indented more or, in a list, begin with a hyphen."""
     indent = _indent(lines[start], key, source)
     if "-" in lines[start][:indent]:
-        raise TrystError(ErrorCode.SPECIFICATION, f"`{key}` is the first of its entries", remedy="write `name` first")
+        raise GemelError(ErrorCode.SPECIFICATION, f"`{key}` is the first of its entries", remedy="write `name` first")
     end = start + 1
     while end < len(lines) and lines[end].strip():
         deep = len(lines[end]) - len(lines[end].lstrip())
@@ -117,6 +117,6 @@ def _refuse_other_changes(
         for key in entries:
             document.value[section][position].pop(key, None)
     if before.value != after.value or any(getattr(made, key) != value for key, value in entries.items()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION, "the table could not be written without changing something else", where=source
         )

@@ -13,8 +13,8 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.keyvars.aggregation import AggregationGraph
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.keyvars.aggregation import AggregationGraph
 
 Scale = Literal["nominal", "interval", "whole"]
 SCALES: tuple[Scale, ...] = ("nominal", "interval", "whole")
@@ -39,7 +39,7 @@ def read_interval(label: str, scale: Scale) -> Interval:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if it states none, or one without numbers.
 
     Examples
@@ -56,9 +56,9 @@ def read_interval(label: str, scale: Scale) -> Interval:
         if interval is None or any(scale == "whole" and n != n.to_integral_value() for n in numbers):
             break
         if interval[0] >= interval[1]:
-            raise TrystError(ErrorCode.PARAMETER, "an interval's bounds must ascend", got=repr(label))
+            raise GemelError(ErrorCode.PARAMETER, "an interval's bounds must ascend", got=repr(label))
         return interval
-    raise TrystError(
+    raise GemelError(
         ErrorCode.PARAMETER,
         f"not an interval on the scale {scale}",
         got=repr(label),
@@ -87,12 +87,12 @@ def extend(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for a gap, an overlap, or another range than that of the graph.
     """
     selected = {label: read_interval(label, scale) for label in categories}
     if len(selected) < len(categories):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a category is named twice", got=f"{len(categories)} names, {len(selected)} distinct"
         )
     _contiguous(selected, scale)
@@ -117,14 +117,14 @@ def extend(
     return graph, tuple(known[interval] for interval in selected.values())
 
 
-def issues(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
+def issues(graph: AggregationGraph, scale: Scale) -> Iterator[GemelError]:
     """Categories of a graph whose intervals are none, or differ from their parts' union; `where` is the category."""
     known: dict[str, Interval] = {}
     for name in graph.children:
         try:
             known[name] = read_interval(name, scale)
-        except TrystError as error:
-            yield TrystError(error.code, error.what, where=name, got=error.got, remedy=error.remedy)
+        except GemelError as error:
+            yield GemelError(error.code, error.what, where=name, got=error.got, remedy=error.remedy)
     for name, parts in [*graph.children.items(), ("", graph.leaves)]:
         if not parts or not all(part in known for part in parts) or (name and name not in known):
             continue
@@ -132,7 +132,7 @@ def issues(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
         whole = known[name] if name else (within[0][0], within[-1][1])
         if (within[0][0], within[-1][1]) != whole or any(a[1] != b[0] for a, b in pairwise(within)):
             remedy = "on a scale of numbers the categories are made automatically: give only those that a form has"
-            yield TrystError(
+            yield GemelError(
                 ErrorCode.PARAMETER,
                 "the parts of an interval must join without gap or overlap to make it",
                 where=name or "the leaves",
@@ -171,14 +171,14 @@ def _bounds(form: str, numbers: Sequence[Decimal], scale: Scale) -> Interval | N
 def _contiguous(selected: Mapping[str, Interval], scale: Scale) -> None:
     for (a, (_, end)), (b, (start, _)) in pairwise(sorted(selected.items(), key=lambda item: item[1])):
         if start < end:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"the categories {a!r} and {b!r} overlap",
                 got=f"both contain {write_interval((start, min(end, selected[b][1])), scale)}",
                 remedy="on the scale whole both ends are in; on the scale interval the upper one is not",
             )
         if start > end:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the categories are not exhaustive",
                 got=f"nothing from {end:f} to {start:f}, between {a!r} and {b!r}",
@@ -195,7 +195,7 @@ def _same_range(known: Sequence[Interval], selected: Sequence[Interval], scale: 
             for gap in ((here[0], there[0]), (there[1], here[1]))
             if gap[0] < gap[1] and gap != (-INFINITY, -INFINITY)
         ]
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"the categories cover {_range(there)}, but those of the variable {_range(here)}",
             remedy=f"add {' and '.join(lacking)}" if lacking else "end both with the same or an open interval",

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.risk.keyvars.partitions import Partition, Precision
+from gemel.risk.keyvars.partitions import Partition, Precision
 
 
 def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import CommonCategory, Span
-from tryst.risk.keyvars.aggregation import listed
-from tryst.risk.keyvars.codes import ARBITRARY
-from tryst.risk.keyvars.environment import Environment, Form
-from tryst.risk.keyvars.intervals import INFINITY, Interval, read_interval, write_interval
-from tryst.risk.keyvars.variables import Variable
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import CommonCategory, Span
+from gemel.risk.keyvars.aggregation import listed
+from gemel.risk.keyvars.codes import ARBITRARY
+from gemel.risk.keyvars.environment import Environment, Form
+from gemel.risk.keyvars.intervals import INFINITY, Interval, read_interval, write_interval
+from gemel.risk.keyvars.variables import Variable
 
 _LONGEST = 200
 
@@ -49,7 +49,7 @@ def common_categories(environment: Environment, variable: str, alice: str, bob: 
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND for a form or variable that is not there, PARAMETER where nothing is left to compare, or where both
         forms, or one of a variable that is no interval, take whatever the respondent writes in.
     """
@@ -58,12 +58,12 @@ def common_categories(environment: Environment, variable: str, alice: str, bob: 
     codes = {}
     for side, form in forms.items():
         if variable not in form.variables:
-            raise TrystError(ErrorCode.NOT_FOUND, "the form has no such variable", where=form.name, got=repr(variable))
+            raise GemelError(ErrorCode.NOT_FOUND, "the form has no such variable", where=form.name, got=repr(variable))
         codes[side] = form.variables[variable]
     node = known.harmonisations.harmonise([known.node(code) for code in codes.values()])
     code = known.codes[node]
     if code == ARBITRARY:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "both forms take whatever is written in, so there are no categories to bring together",
             where=variable,
@@ -71,7 +71,7 @@ def common_categories(environment: Environment, variable: str, alice: str, bob: 
         )
     blocks = known.leaves(code)
     if len(blocks) == 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the two codings have only one category in common, everything, and cannot be harmonised",
             where=variable,
@@ -92,7 +92,7 @@ def _values(variable: Variable, form: Form, code: str, leaves: tuple[str, ...]) 
     """What the form's data hold for a common category."""
     if code == ARBITRARY:
         if variable.scale == "nominal":
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the form takes whatever is written in, which no table can bring to categories",
                 where=f"{form.name}, {variable.name}",

@@ -95,7 +95,7 @@ def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:
     """Each of `rows` harmonised with one partition: as `join`, compiled where there are many."""
     if with_ is None or len(rows) < _COMPILED_FROM:
         return [join(row, with_) for row in rows]
-    from tryst.risk.keyvars.kernels import joined
+    from gemel.risk.keyvars.kernels import joined
 
     return joined(rows, with_)
 

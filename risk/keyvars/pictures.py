@@ -11,8 +11,8 @@ from html import escape
 
 import networkx as nx
 
-from tryst.risk.keyvars.analysis import Course
-from tryst.risk.keyvars.variables import Variable
+from gemel.risk.keyvars.analysis import Course
+from gemel.risk.keyvars.variables import Variable
 
 _CHARACTER = 7.4
 _ROW, _GAP, _MARGIN = 30, 26, 24

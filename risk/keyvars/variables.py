@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.message_words import nearest
-from tryst.risk.keyvars.aggregation import AggregationGraph
-from tryst.risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
-from tryst.risk.keyvars.harmonisation import HarmonisationGraph
-from tryst.risk.keyvars.intervals import Scale, extend
-from tryst.risk.keyvars.partitions import Precision, blocks
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.message_words import nearest
+from gemel.risk.keyvars.aggregation import AggregationGraph
+from gemel.risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
+from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.intervals import Scale, extend
+from gemel.risk.keyvars.partitions import Precision, blocks
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Variable:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if there is none of this code.
         """
         if code in self.categorisations:
             return int(self.harmonisations.find(self.partitions[code]) or 0)
         if code in self.codes:
             return self.codes.index(code)
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "the variable has no such code",
             where=self.name,
@@ -103,7 +103,7 @@ class Variable:
 
         Raises
         ------
-        TrystError
+        GemelError
             If it is no categorisation.
         """
         if not categories:

@@ -12,13 +12,13 @@ fingerprint_model, pair_lookup, subgraphs): rows recognised by whoever has these
 leakage_assessment: all that a custodian's own file would give away, for the gate.
 """
 
-from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
-from tryst.risk.leakage.block_view import BlockView, SizeClass, attack_by_size
-from tryst.risk.leakage.frequency import frequency_alignment
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
-from tryst.risk.leakage.similarity_graph import Alignment, similarity_graph_alignment
-from tryst.risk.leakage.view import FieldView, value_counts
+from gemel.risk.leakage.block_model import KeyLikelihood, block_likelihood
+from gemel.risk.leakage.block_view import BlockView, SizeClass, attack_by_size
+from gemel.risk.leakage.frequency import frequency_alignment
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN, Recovery, score
+from gemel.risk.leakage.similarity_graph import Alignment, similarity_graph_alignment
+from gemel.risk.leakage.view import FieldView, value_counts
 
 __all__ = [
     "UNKNOWN",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
-from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
+from gemel.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
+from gemel.risk.leakage.recovery import UNKNOWN, Recovery, score
 
 MAXIMUM = 1000
 """Commonest values of either field that are considered."""

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from tryst.risk.leakage.block_view import BlockView
-from tryst.risk.leakage.mean_field import mean_field
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.similarity_graph import SLACK
+from gemel.risk.leakage.block_view import BlockView
+from gemel.risk.leakage.mean_field import mean_field
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.similarity_graph import SLACK
 
 POOL = 400
 """Public values considered in a block, the commonest ones; in large blocks more."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.drawn_records import size_class_of
-from tryst.common.encoding import FieldSignatures, SignatureSet
-from tryst.common.encoding.layout import WORD_BITS
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import Recovery, score
-from tryst.risk.leakage.view import FieldView
+from gemel.common.drawn_records import size_class_of
+from gemel.common.encoding import FieldSignatures, SignatureSet
+from gemel.common.encoding.layout import WORD_BITS
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import Recovery, score
+from gemel.risk.leakage.view import FieldView
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.category_tree import Partition, code_groups, ordered
-from tryst.risk.leakage.recovery import Recovery, score
+from gemel.common.encoding.category_tree import Partition, code_groups, ordered
+from gemel.risk.leakage.recovery import Recovery, score
 
 
 def unique_rows(codes: NDArray[np.int64]) -> float:

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from tryst.common.encoding import SignatureSet
-from tryst.risk.leakage.frequency import OVERDISPERSION, count_fit
-from tryst.risk.leakage.mean_field import mean_field
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.similarity_graph import SLACK
-from tryst.risk.leakage.view import FieldView, value_counts
+from gemel.common.encoding import SignatureSet
+from gemel.risk.leakage.frequency import OVERDISPERSION, count_fit
+from gemel.risk.leakage.mean_field import mean_field
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.similarity_graph import SLACK
+from gemel.risk.leakage.view import FieldView, value_counts
 
 CLASSES = 2000
 """Largest classes that are aligned by their similarities."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 
-from tryst.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.recovery import UNKNOWN
 
 
 def cooccurrence_alignment(

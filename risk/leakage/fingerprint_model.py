@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.pairs import ABSENT, ABSENT_BIN, BINS, EQUAL, EQUAL_BIN, Fingerprints
+from gemel.risk.leakage.pairs import ABSENT, ABSENT_BIN, BINS, EQUAL, EQUAL_BIN, Fingerprints
 
 UNLIKE = -12.0
 """Least evidence of a field, and of a pair: a register may be wrong, or older."""

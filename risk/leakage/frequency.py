@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.view import FieldView
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.view import FieldView
 
 OVERDISPERSION = 3.0
 """Variance of a value's count over its mean: families share names, and public counts are of other people."""

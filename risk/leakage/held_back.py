@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding import MISSING, NO_KEY, SignatureSet
-from tryst.common.specification import FieldSpec, Specification
-from tryst.risk.leakage.block_model import block_likelihood
-from tryst.risk.leakage.block_view import BlockView, attack_by_size
-from tryst.risk.leakage.chaining import Classes, Joins, chained_alignment, value_classes
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
-from tryst.risk.leakage.similarity_graph import similarity_graph_alignment
-from tryst.risk.leakage.view import FieldView
+from gemel.common.encoding import MISSING, NO_KEY, SignatureSet
+from gemel.common.specification import FieldSpec, Specification
+from gemel.risk.leakage.block_model import block_likelihood
+from gemel.risk.leakage.block_view import BlockView, attack_by_size
+from gemel.risk.leakage.chaining import Classes, Joins, chained_alignment, value_classes
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN, Recovery, score
+from gemel.risk.leakage.similarity_graph import similarity_graph_alignment
+from gemel.risk.leakage.view import FieldView
 
 BLOCK_VALUES = 200
 """Values up to which a salt is attacked like a block."""

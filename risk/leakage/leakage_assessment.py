@@ -20,17 +20,17 @@ import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.drawn_records import DrawnRecords
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
-from tryst.common.specification import Specification
-from tryst.risk.leakage.across import by_cooccurrence
-from tryst.risk.leakage.category_codes import unique_rows
-from tryst.risk.leakage.own_blocks import in_blocks
-from tryst.risk.leakage.own_file import finding
-from tryst.risk.leakage.own_samples import in_samples
-from tryst.risk.leakage.own_whole import coded, field_by_field
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.drawn_records import DrawnRecords
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
+from gemel.common.specification import Specification
+from gemel.risk.leakage.across import by_cooccurrence
+from gemel.risk.leakage.category_codes import unique_rows
+from gemel.risk.leakage.own_blocks import in_blocks
+from gemel.risk.leakage.own_file import finding
+from gemel.risk.leakage.own_samples import in_samples
+from gemel.risk.leakage.own_whole import coded, field_by_field
 
 REPORTED = 0.05
 """Share of the people of a register from which the report warns that they are recognised."""
@@ -71,7 +71,7 @@ def assess(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `encode_records`.
 
     Notes

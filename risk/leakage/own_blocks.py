@@ -9,21 +9,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.drawn_records import DrawnRecords, size_class_of
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.padding import RuleRows, min_size, rows_of_rules
-from tryst.common.encoding.records import encode_rows
-from tryst.common.errors import TrystError
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.leakage_report import Finding
-from tryst.common.specification import BlockingRule, FieldSpec, Specification
-from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
-from tryst.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, known_by_block
-from tryst.risk.leakage.own_file import PER_CLASS, dictionaries, finding, truth_of
-from tryst.risk.leakage.own_register import by_register
-from tryst.risk.leakage.public import PublicValues
+from gemel.common.drawn_records import DrawnRecords, size_class_of
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.padding import RuleRows, min_size, rows_of_rules
+from gemel.common.encoding.records import encode_rows
+from gemel.common.errors import GemelError
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.leakage_report import Finding
+from gemel.common.specification import BlockingRule, FieldSpec, Specification
+from gemel.risk.leakage.block_model import KeyLikelihood, block_likelihood
+from gemel.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, known_by_block
+from gemel.risk.leakage.own_file import PER_CLASS, dictionaries, finding, truth_of
+from gemel.risk.leakage.own_register import by_register
+from gemel.risk.leakage.public import PublicValues
 
 _OTHERS = 200
 
@@ -185,7 +185,7 @@ def _attacks(
             counted = key_text(columns, spec, BlockingRule(name=rule.name, keys=rest)).drop_nulls().value_counts()
             counts = np.sort(counted.get_column("count").to_numpy().astype(np.float64))[::-1]
             others = counts[:_OTHERS] / counts.sum()
-    except TrystError:
+    except GemelError:
         return
     _, key_of = np.unique(taken.fill_null("").to_numpy().astype(str), return_inverse=True)
     by_key = KeyLikelihood(public, key_of, others, n_records=n_records)

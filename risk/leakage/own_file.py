@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.cleaning.similar_values import similar_values
-from tryst.common.drawn_records import DrawnRecords
-from tryst.common.encoding import SignatureSet
-from tryst.common.leakage_report import Finding
-from tryst.common.specification import FieldSpec, Specification
-from tryst.common.tokens import tokenise
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN, Recovery
+from gemel.common.cleaning.similar_values import similar_values
+from gemel.common.drawn_records import DrawnRecords
+from gemel.common.encoding import SignatureSet
+from gemel.common.leakage_report import Finding
+from gemel.common.specification import FieldSpec, Specification
+from gemel.common.tokens import tokenise
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN, Recovery
 
 DICTIONARY = 6000
 """Public values of a field, the commonest ones."""

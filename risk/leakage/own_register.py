@@ -14,17 +14,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.drawn_records import size_class_of
-from tryst.common.encoding import SignatureSet
-from tryst.common.encoding.padding import RuleRows
-from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding
-from tryst.common.specification import Specification
-from tryst.risk.leakage.fingerprint_model import FingerprintModel
-from tryst.risk.leakage.own_file import clear_values
-from tryst.risk.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
-from tryst.risk.leakage.recognition import judge, recognise
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.view import FieldView
+from gemel.common.drawn_records import size_class_of
+from gemel.common.encoding import SignatureSet
+from gemel.common.encoding.padding import RuleRows
+from gemel.common.leakage_report import EVERYBODY, REGISTER, Finding
+from gemel.common.specification import Specification
+from gemel.risk.leakage.fingerprint_model import FingerprintModel
+from gemel.risk.leakage.own_file import clear_values
+from gemel.risk.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
+from gemel.risk.leakage.recognition import judge, recognise
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.view import FieldView
 
 SHARES = ((0.1, REGISTER), (0.4, REGISTER), (1.0, EVERYBODY))
 """Shares of the file's people in the register, and the kind of attacker that has it."""

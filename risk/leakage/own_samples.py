@@ -8,19 +8,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.drawn_records import DrawnRecords
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.padding import RuleRows
-from tryst.common.encoding.records import encode_rows
-from tryst.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import Finding
-from tryst.common.specification import Specification
-from tryst.risk.leakage.block_model import block_likelihood
-from tryst.risk.leakage.block_view import BlockView, attack_by_size
-from tryst.risk.leakage.own_file import dictionaries, finding, truth_of
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
+from gemel.common.drawn_records import DrawnRecords
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.padding import RuleRows
+from gemel.common.encoding.records import encode_rows
+from gemel.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import Finding
+from gemel.common.specification import Specification
+from gemel.risk.leakage.block_model import block_likelihood
+from gemel.risk.leakage.block_view import BlockView, attack_by_size
+from gemel.risk.leakage.own_file import dictionaries, finding, truth_of
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
 
 ATTACKED = 1280
 """Values of a field attacked quickly, in whole groups."""

@@ -7,23 +7,23 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from tryst.common.cleaning.parts import salt_text
-from tryst.common.cleaning.similar_values import listed_in
-from tryst.common.encoding.categories import category_codes, relabelling
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import Finding
-from tryst.common.specification import Specification, encoding_digest
-from tryst.common.specification.model.protection import partitions
-from tryst.risk.leakage.across import ReadField
-from tryst.risk.leakage.category_codes import code_recovery
-from tryst.risk.leakage.frequency import frequency_alignment
-from tryst.risk.leakage.held_back import listed_alone, salts_attacked, without_undone_salts
-from tryst.risk.leakage.own_file import finding, public_values, truth_of
-from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
-from tryst.risk.leakage.similarity_graph import similarity_graph_alignment
-from tryst.risk.leakage.view import FieldView
+from gemel.common.cleaning.parts import salt_text
+from gemel.common.cleaning.similar_values import listed_in
+from gemel.common.encoding.categories import category_codes, relabelling
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import Finding
+from gemel.common.specification import Specification, encoding_digest
+from gemel.common.specification.model.protection import partitions
+from gemel.risk.leakage.across import ReadField
+from gemel.risk.leakage.category_codes import code_recovery
+from gemel.risk.leakage.frequency import frequency_alignment
+from gemel.risk.leakage.held_back import listed_alone, salts_attacked, without_undone_salts
+from gemel.risk.leakage.own_file import finding, public_values, truth_of
+from gemel.risk.leakage.recovery import UNKNOWN, Recovery, score
+from gemel.risk.leakage.similarity_graph import similarity_graph_alignment
+from gemel.risk.leakage.view import FieldView
 
 MAX_VALUES = 1500
 """Values of a field attacked in open mode."""

@@ -13,8 +13,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.fingerprint_model import FingerprintModel
-from tryst.risk.leakage.pairs import ABSENT, EQUAL, Fingerprints
+from gemel.risk.leakage.fingerprint_model import FingerprintModel
+from gemel.risk.leakage.pairs import ABSENT, EQUAL, Fingerprints
 
 _DEVIATIONS = 3.5
 _UNLIKELY = -5.0  # log probability that two values which differ so much have one signature

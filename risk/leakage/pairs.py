@@ -13,8 +13,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.view import FieldView
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.view import FieldView
 
 EQUAL = np.float32(1.0)
 ABSENT = np.float32(-9.0)

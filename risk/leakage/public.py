@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.tokens import tokenise
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.tokens import tokenise
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 
@@ -33,7 +33,7 @@ class PublicValues:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
     """
 
@@ -87,5 +87,5 @@ class PublicValues:
         return np.array([place.get(value, -1) for value in values], dtype=np.int64)
 
 
-def _refused(what: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, f"a public dictionary has {what}", where="public values", got=got)
+def _refused(what: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, f"a public dictionary has {what}", where="public values", got=got)

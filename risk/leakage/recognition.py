@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.fingerprint_model import FingerprintModel
-from tryst.risk.leakage.pair_lookup import PairLookup
-from tryst.risk.leakage.pairs import Fingerprints
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.subgraphs import grow_assignment
+from gemel.risk.leakage.fingerprint_model import FingerprintModel
+from gemel.risk.leakage.pair_lookup import PairLookup
+from gemel.risk.leakage.pairs import Fingerprints
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.subgraphs import grow_assignment
 
 SURE = 5.0
 """Margin from which a row's person is claimed for sure: other explanations have less than 1 % together."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 UNKNOWN = -1
 """No claim is made, or the value is none of the public ones."""
@@ -78,7 +78,7 @@ def score(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the three arrays differ in length.
 
     Notes
@@ -87,7 +87,7 @@ def score(
     truth is one of them.
     """
     if not len(guesses) == len(truth) == len(counts):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "guesses, truth and counts speak of the same values",
             where=f"{attack} of {field}",

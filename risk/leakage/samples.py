@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding import FieldSignatures
-from tryst.risk.leakage.block_model import count_likelihood
-from tryst.risk.leakage.block_view import BlockView
-from tryst.risk.leakage.mean_field import mean_field
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN
+from gemel.common.encoding import FieldSignatures
+from gemel.risk.leakage.block_model import count_likelihood
+from gemel.risk.leakage.block_view import BlockView
+from gemel.risk.leakage.mean_field import mean_field
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN
 
 ATTEMPTS = ((400, 0.002, 1.1), (2000, 0.002, 1.1))
 """Public values considered, first weight of the similarities, and its growth a step."""

@@ -35,12 +35,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.frequency import OVERDISPERSION, count_fit
-from tryst.risk.leakage.kernels import best_two
-from tryst.risk.leakage.mean_field import mean_field
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.view import FieldView
+from gemel.risk.leakage.frequency import OVERDISPERSION, count_fit
+from gemel.risk.leakage.kernels import best_two
+from gemel.risk.leakage.mean_field import mean_field
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.view import FieldView
 
 CORES = ((200, 4, 0.002, 1.3), *((size, 6, 0.005, 1.15) for size in (250, 300, 350, 200)))
 """Attempts at the first step: values, public values for each, first weight of the similarities, its growth a step. From

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.fingerprint_model import UNLIKE
+from gemel.risk.leakage.fingerprint_model import UNLIKE
 
 SEEDS = 6
 """Strongest pairs of pairs that an assignment is grown from."""

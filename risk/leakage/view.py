@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding import FieldSignatures
+from gemel.common.encoding import FieldSignatures
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Identification risk: `tryst.risk.identify`, and the measures of single records."""
+"""Identification risk: `gemel.risk.identify`, and the measures of single records."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.frames import Records
-from tryst.risk.identification.assessment.record_assessment import BesideColumns, assess_records
-from tryst.risk.identification.coding import Missing
-from tryst.risk.identification.file_level import Dis, file_dis
-from tryst.risk.identification.individual_risk import individual_risk
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.model_choice import ModelChoice, choose_model
-from tryst.risk.identification.matching.bayesian_matching import Method
-from tryst.risk.identification.misclassification.matrices import Perturbation, Stated
-from tryst.risk.identification.misclassification.theta_reader import read_theta, stated_matrix
-from tryst.risk.identification.reader import read_key_file, read_weights
-from tryst.risk.identification.special_uniques.suda import minimal_uniques
-from tryst.risk.identification.special_uniques.suda_ranking import suda_scores
-from tryst.risk.identification.survey_weights import implied_fraction
-from tryst.risk.library.results import RiskAssessment
-from tryst.risk.record_table import record_table
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.frames import Records
+from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
+from gemel.risk.identification.coding import Missing
+from gemel.risk.identification.file_level import Dis, file_dis
+from gemel.risk.identification.individual_risk import individual_risk
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.model_choice import ModelChoice, choose_model
+from gemel.risk.identification.matching.bayesian_matching import Method
+from gemel.risk.identification.misclassification.matrices import Perturbation, Stated
+from gemel.risk.identification.misclassification.theta_reader import read_theta, stated_matrix
+from gemel.risk.identification.reader import read_key_file, read_weights
+from gemel.risk.identification.special_uniques.suda import minimal_uniques
+from gemel.risk.identification.special_uniques.suda_ranking import suda_scores
+from gemel.risk.identification.survey_weights import implied_fraction
+from gemel.risk.library.results import RiskAssessment
+from gemel.risk.record_table import record_table
 
 Theta = Mapping[str, Stated] | Sequence[str | Path] | str | Path
 """Misclassification matrices by key, or files of them: YAML, JSON, or ``KEY=FILE.csv``."""
@@ -56,7 +56,7 @@ def key_file(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING; PARAMETER for a fraction that is none, or a population that cannot hold the records.
 
     Examples
@@ -92,7 +92,7 @@ def identify(
     listed: bool = True,
     seed: int = 1,
 ) -> RiskAssessment:
-    """Identification risk: how likely it is that people of the records are recognised; as `tryst risk identify`.
+    """Identification risk: how likely it is that people of the records are recognised; as `gemel risk identify`.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def identify(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING; PARAMETER for keys, fractions, weights or matrices that are none; SOURCE for files and values.
 
     Examples
@@ -255,7 +255,7 @@ def _key_sets(keys: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]]:
     if all(isinstance(key, str) for key in keys):
         return [[str(key) for key in keys]]
     if any(isinstance(names, str) for names in keys):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "keys are names, or lists of names for several key sets",
             where="keys",
@@ -272,6 +272,6 @@ def _matrices(theta: Theta) -> dict[str, Stated]:
 
 
 def _identification_report() -> Callable[[Mapping[str, Any]], str]:
-    from tryst.risk.identification.report import render
+    from gemel.risk.identification.report import render
 
     return render

@@ -1,4 +1,4 @@
-"""Protection of a file of records: `tryst.risk.protect`."""
+"""Protection of a file of records: `gemel.risk.protect`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tryst.common.frames import Records
-from tryst.risk.identification.coding import Missing
-from tryst.risk.library.results import ProtectedFile, RiskAssessment
-from tryst.risk.protection.methods import Levels, Methods
-from tryst.risk.protection.policy import Policy
-from tryst.risk.protection.protected_file import protect as protect_file
-from tryst.risk.protection.request import Request, sampling_fraction
-from tryst.risk.record_table import record_table
+from gemel.common.frames import Records
+from gemel.risk.identification.coding import Missing
+from gemel.risk.library.results import ProtectedFile, RiskAssessment
+from gemel.risk.protection.methods import Levels, Methods
+from gemel.risk.protection.policy import Policy
+from gemel.risk.protection.protected_file import protect as protect_file
+from gemel.risk.protection.request import Request, sampling_fraction
+from gemel.risk.record_table import record_table
 
 
 def protect(
@@ -36,7 +36,7 @@ def protect(
     frontier: bool = True,
     seed: int | None = None,
 ) -> ProtectedFile:
-    """The smallest change of records that meets a policy; as `tryst risk protect`.
+    """The smallest change of records that meets a policy; as `gemel risk protect`.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def protect(
     population
         The keys of the whole population: risk is then exact, and the policy by that.
     policy
-        Limits: ``tryst.risk.Policy(k=3, max_correct_matches=0.02)``.
+        Limits: ``gemel.risk.Policy(k=3, max_correct_matches=0.02)``.
     levels, methods
-        How keys are coarsened, and what else changes: `tryst.risk.Levels`, `tryst.risk.Methods`.
+        How keys are coarsened, and what else changes: `gemel.risk.Levels`, `gemel.risk.Methods`.
     missing, missing_values
         What a missing or suppressed value agrees with: ``any`` value, or a ``level`` of its own; texts that mean it.
     importance
@@ -67,7 +67,7 @@ def protect(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER where no candidate meets the policy, or neither or both of `fraction` and `population` are given.
 
     Examples
@@ -100,6 +100,6 @@ def protect(
 
 
 def _protection_report() -> Callable[[Mapping[str, Any]], str]:
-    from tryst.risk.protection.report import render
+    from gemel.risk.protection.report import render
 
     return render

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.missing_module import missing_module
-from tryst.common.shown_report import Report
+from gemel.common.missing_module import missing_module
+from gemel.common.shown_report import Report
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RiskAssessment:
 
         Raises
         ------
-        TrystError
+        GemelError
             MODULE_MISSING without the extra ``report``.
         """
         try:

@@ -1,4 +1,4 @@
-"""Tables of sums and of counts: `tryst.risk.magnitude_tables` and `tables`."""
+"""Tables of sums and of counts: `gemel.risk.magnitude_tables` and `tables`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tryst.common.frames import Records
-from tryst.risk.library.results import RiskAssessment
-from tryst.risk.magnitude.assessment import assess as assess_magnitude
-from tryst.risk.magnitude.reader import tables_of
-from tryst.risk.magnitude.rules import MinimumFrequency, PriorPosterior, Rule
-from tryst.risk.record_table import record_table
+from gemel.common.frames import Records
+from gemel.risk.library.results import RiskAssessment
+from gemel.risk.magnitude.assessment import assess as assess_magnitude
+from gemel.risk.magnitude.reader import tables_of
+from gemel.risk.magnitude.rules import MinimumFrequency, PriorPosterior, Rule
+from gemel.risk.record_table import record_table
 
 Release = str | Path
 
@@ -26,7 +26,7 @@ def magnitude_tables(
     rules: Sequence[Rule] = (),
 ) -> RiskAssessment:
     """Tables of sums: which cells are risky, which are suppressed with them, and what attackers still learn;
-    as `tryst risk magnitude`.
+    as `gemel risk magnitude`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def magnitude_tables(
 
 
 def tables(release: Release, *, seconds: float = 60.0, known: int | None = None, seed: int = 1) -> RiskAssessment:
-    """What released tables of counts disclose: bounds, statements and subtraction attribution; as `tryst risk tables`.
+    """What released tables of counts disclose: bounds, statements and subtraction attribution; as `gemel risk tables`.
 
     Parameters
     ----------
@@ -60,20 +60,20 @@ def tables(release: Release, *, seconds: float = 60.0, known: int | None = None,
     known
         People whom an attacker knows, up to whom the SAP is drawn.
     """
-    from tryst.risk.attribution.reader import read_release
-    from tryst.risk.attribution.table_assessment import assess as assess_tables
+    from gemel.risk.attribution.reader import read_release
+    from gemel.risk.attribution.table_assessment import assess as assess_tables
 
     document = assess_tables(read_release(Path(release)), seconds=seconds, known=known, seed=seed)
     return RiskAssessment(document, "Attribution risk of tables", _attribution_report)
 
 
 def _magnitude_report() -> Callable[[Mapping[str, Any]], str]:
-    from tryst.risk.magnitude.report import render
+    from gemel.risk.magnitude.report import render
 
     return render
 
 
 def _attribution_report() -> Callable[[Mapping[str, Any]], str]:
-    from tryst.risk.attribution.report import render
+    from gemel.risk.attribution.report import render
 
     return render

@@ -5,16 +5,16 @@
 `breaches` the audit, `assess` everything in one document. Numbers only, but for `reader`, `written` and the command.
 """
 
-from tryst.risk.magnitude.assessment import Choice, assess
-from tryst.risk.magnitude.attacks import Attack
-from tryst.risk.magnitude.audit import breaches, exact_bounds
-from tryst.risk.magnitude.classification import Classification
-from tryst.risk.magnitude.contributors import Contributions, contributions
-from tryst.risk.magnitude.knowledge import Intruder
-from tryst.risk.magnitude.published import PublishedValues, assess_published
-from tryst.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior, primary_cells
-from tryst.risk.magnitude.suppression import Problem, Suppression, suppress
-from tryst.risk.magnitude.tables import LinkedTables
+from gemel.risk.magnitude.assessment import Choice, assess
+from gemel.risk.magnitude.attacks import Attack
+from gemel.risk.magnitude.audit import breaches, exact_bounds
+from gemel.risk.magnitude.classification import Classification
+from gemel.risk.magnitude.contributors import Contributions, contributions
+from gemel.risk.magnitude.knowledge import Intruder
+from gemel.risk.magnitude.published import PublishedValues, assess_published
+from gemel.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior, primary_cells
+from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
+from gemel.risk.magnitude.tables import LinkedTables
 
 __all__ = [
     "Attack",

@@ -11,17 +11,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress
-from tryst.risk.magnitude.attacks import Attack
-from tryst.risk.magnitude.audit import Limits, breaches, exact_bounds, pattern_of
-from tryst.risk.magnitude.contributors import Contributions
-from tryst.risk.magnitude.intruders import Intruders
-from tryst.risk.magnitude.knowledge import Numbers
-from tryst.risk.magnitude.published import PublishedValues, finite, require_true
-from tryst.risk.magnitude.rules import Primary, Rule, primary_cells
-from tryst.risk.magnitude.suppression import Problem, Suppression, suppress
-from tryst.risk.magnitude.tables import LinkedTables
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress
+from gemel.risk.magnitude.attacks import Attack
+from gemel.risk.magnitude.audit import Limits, breaches, exact_bounds, pattern_of
+from gemel.risk.magnitude.contributors import Contributions
+from gemel.risk.magnitude.intruders import Intruders
+from gemel.risk.magnitude.knowledge import Numbers
+from gemel.risk.magnitude.published import PublishedValues, finite, require_true
+from gemel.risk.magnitude.rules import Primary, Rule, primary_cells
+from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
+from gemel.risk.magnitude.tables import LinkedTables
 
 Marks = NDArray[np.bool_]
 
@@ -55,7 +55,7 @@ class Choice:
 
     def __post_init__(self) -> None:
         if not self.known_within > 0:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a share above 0 is needed: within 0 all values are known, and nothing can be protected",
                 where="--known-within",
@@ -94,7 +94,7 @@ def assess(
 
     Raises
     ------
-    TrystError
+    GemelError
         A published value is not that of the records.
     """
     choice = Choice() if choice is None else choice

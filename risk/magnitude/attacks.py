@@ -16,9 +16,9 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.knowledge import OUTSIDER, Indices, Intruder, Numbers, Rooms
-from tryst.risk.magnitude.tables import LinkedTables
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.magnitude.knowledge import OUTSIDER, Indices, Intruder, Numbers, Rooms
+from gemel.risk.magnitude.tables import LinkedTables
 
 TOLERANCE = 1e-6
 """Share of a reach that rounding may take."""
@@ -95,7 +95,7 @@ class Suppressed:
         """Free cells and equations of the component of a cell, and the equations over them."""
         position = int(np.searchsorted(self.free, cell))
         if position >= len(self.free) or self.free[position] != cell:
-            raise TrystError(ErrorCode.PARAMETER, "the attacked cell is published", where="cell")
+            raise GemelError(ErrorCode.PARAMETER, "the attacked cell is published", where="cell")
         label = int(self._labels[len(self._rows) + position])
         if label not in self._parts:
             rows = np.flatnonzero(self._labels[: len(self._rows)] == label)
@@ -143,7 +143,7 @@ class Suppressed:
         if found.status == 3 or (found.x is None and not capped):
             return Moved(np.inf, np.zeros(0, np.int64), np.zeros(0))
         if found.x is None:
-            raise TrystError(ErrorCode.INTERNAL, f"a linear programme ended without an answer: {found.message}")
+            raise GemelError(ErrorCode.INTERNAL, f"a linear programme ended without an answer: {found.message}")
         # Reduced costs of all cells, the published ones too, from the dual values of the equations.
         prices = np.zeros(self.tables.n_cells)
         if len(rows):

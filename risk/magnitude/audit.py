@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
-from tryst.risk.magnitude.attacks import Attack, Suppressed
-from tryst.risk.magnitude.knowledge import Rooms
-from tryst.risk.magnitude.tables import LinkedTables
-from tryst.risk.magnitude.witnesses import Witnesses
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
+from gemel.risk.magnitude.attacks import Attack, Suppressed
+from gemel.risk.magnitude.knowledge import Rooms
+from gemel.risk.magnitude.tables import LinkedTables
+from gemel.risk.magnitude.witnesses import Witnesses
 
 Numbers = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
 
     Raises
     ------
-    TrystError
+    GemelError
         There is none: the published values do not add up.
     """
     finite = np.isfinite(limits.lower) & np.isfinite(limits.upper)
@@ -89,7 +89,7 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
         method="highs",
     )
     if found.x is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "no table agrees with all published values: they do not add up",
             where="published table",

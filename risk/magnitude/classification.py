@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 TOTAL = "Total"
 
@@ -45,12 +45,12 @@ class Classification:
 
         Raises
         ------
-        TrystError
+        GemelError
             A level of records that is called like the total, or that others add up to; a cycle.
         """
         parents = {} if parents is None else parents
         if TOTAL in levels or TOTAL in parents:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a level is called {TOTAL!r}, as the sum over all levels is",
                 where=f"variable {name!r}",
@@ -59,7 +59,7 @@ class Classification:
         inner = set(parents.values()) - {TOTAL}
         wrong = len(inner & set(levels))
         if wrong:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "records have levels that other levels add up to",
                 where=f"variable {name!r}",
@@ -75,7 +75,7 @@ class Classification:
                 node = above[node]
                 steps += 1
                 if steps > len(parents) + 1:
-                    raise TrystError(
+                    raise GemelError(
                         ErrorCode.PARAMETER,
                         "the hierarchy has a cycle: a level adds up, by way of others, to itself",
                         where=f"variable {name!r}",

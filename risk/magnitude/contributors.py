@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.tables import LinkedTables
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.magnitude.tables import LinkedTables
 
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -97,7 +97,7 @@ def contributions(
 
     Raises
     ------
-    TrystError
+    GemelError
         No records; values or weights that are no finite numbers; negative weights.
 
     Notes
@@ -110,7 +110,7 @@ def contributions(
     kept = weights > 0
     nodes, values, units, weights = nodes[kept], values[kept], units[kept], weights[kept]
     if not len(values):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EMPTY_SOURCE,
             "no record counts towards the tables",
             where="records",
@@ -169,7 +169,7 @@ def _check(values: Numbers, weights: Numbers) -> None:
     for name, column in (("values", values), ("weights", weights)):
         wrong = int((~np.isfinite(column)).sum())
         if wrong:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"{name} must be finite numbers",
                 where=name,
@@ -178,7 +178,7 @@ def _check(values: Numbers, weights: Numbers) -> None:
             )
     negative = int((weights < 0).sum())
     if negative:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a sampling weight is how many units a record stands for, and cannot be negative",
             where="weights",

@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from tryst.risk.magnitude.attacks import Attack
-from tryst.risk.magnitude.contributors import Contributions
-from tryst.risk.magnitude.knowledge import OUTSIDER, Intruder
-from tryst.risk.magnitude.rules import Primary, Rule
+from gemel.risk.magnitude.attacks import Attack
+from gemel.risk.magnitude.contributors import Contributions
+from gemel.risk.magnitude.knowledge import OUTSIDER, Intruder
+from gemel.risk.magnitude.rules import Primary, Rule
 
 
 class Intruders:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress
-from tryst.risk.magnitude.attacks import Suppressed
-from tryst.risk.magnitude.audit import Limits, exact_bounds, feasible_table, pattern_of
-from tryst.risk.magnitude.contributors import Contributions
-from tryst.risk.magnitude.knowledge import Numbers
-from tryst.risk.magnitude.tables import LinkedTables
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress
+from gemel.risk.magnitude.attacks import Suppressed
+from gemel.risk.magnitude.audit import Limits, exact_bounds, feasible_table, pattern_of
+from gemel.risk.magnitude.contributors import Contributions
+from gemel.risk.magnitude.knowledge import Numbers
+from gemel.risk.magnitude.tables import LinkedTables
 
 Marks = NDArray[np.bool_]
 
@@ -53,7 +53,7 @@ def assess_published(
 
     Raises
     ------
-    TrystError
+    GemelError
         The published values do not add up.
     """
     limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
@@ -85,7 +85,7 @@ def require_true(found: Contributions, published: PublishedValues) -> None:
     allowed = published.rounding / 2 + 1e-6 * np.maximum(1.0, found.sizes)
     wrong = int((np.abs(published.values - found.values)[shown] > allowed[shown]).sum())
     if wrong:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "published values are not those of the records",
             where="published table",

@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.registry import FOUND
-from tryst.common.records.typed_table import read_records as read_columns
-from tryst.risk.magnitude.classification import TOTAL, Classification
-from tryst.risk.magnitude.contributors import Contributions, contributions
-from tryst.risk.magnitude.published import PublishedValues
-from tryst.risk.magnitude.tables import LinkedTables
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.registry import FOUND
+from gemel.common.records.typed_table import read_records as read_columns
+from gemel.risk.magnitude.classification import TOTAL, Classification
+from gemel.risk.magnitude.contributors import Contributions, contributions
+from gemel.risk.magnitude.published import PublishedValues
+from gemel.risk.magnitude.tables import LinkedTables
 
 Parents = Mapping[str, Mapping[str, str]]
 """For each variable with a hierarchy, what each level adds up to."""
@@ -42,7 +42,7 @@ def read_records(
     parents: Parents | None = None,
     csv: CsvOptions = FOUND,
 ) -> MagnitudeTables:
-    """Make tables of a file of records, of any kind that `tryst.common.records` reads.
+    """Make tables of a file of records, of any kind that `gemel.common.records` reads.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def tables_of(
     if unit is not None:
         blank = int(frame[unit].cast(pl.String).fill_null("").str.strip_chars().eq("").sum())
         if blank:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "records do not say whose they are",
                 where=f"{where}, column {unit}",
@@ -116,7 +116,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
     for path in paths:
         frame = read_columns(path)
         if len(frame.columns) != 2 or frame.columns[1] != "parent":
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "a hierarchy has two columns: the variable, with a level in each row, and `parent`",
                 where=str(path),
@@ -126,7 +126,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
         above = [text.strip() for text in frame["parent"].cast(pl.String).fill_null("").to_list()]
         twice = len(levels) - len(set(levels))
         if twice:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "a level adds up to one level only",
                 where=str(path),
@@ -158,7 +158,7 @@ def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -
         codes = [numbers.get(level, -1) for level in frame[c.name].to_list()]
         strange = sum(code < 0 for code in codes)
         if strange:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 f"the table has levels of {c.name} that the records do not have",
                 where=str(path),
@@ -171,16 +171,16 @@ def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -
     inside = cells < tables.n_cells
     known = np.minimum(cells, tables.n_cells - 1)
     if not (inside & (tables.cells[known] == stacked).all(axis=1)).all():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "the table has rows that are no cell of the tables named by --by",
             where=str(path),
             remedy="name every published table by a --by of its own",
         )
     if len(np.unique(cells)) < len(cells):
-        raise TrystError(ErrorCode.SOURCE, "a cell appears twice", where=str(path))
+        raise GemelError(ErrorCode.SOURCE, "a cell appears twice", where=str(path))
     if not (~tables.inner[cells]).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "the table has no totals: nothing binds what is withheld, and there is nothing to audit",
             where=str(path),
@@ -215,7 +215,7 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     numbers = text.cast(pl.Float64, strict=False)
     wrong = int((numbers.is_null() & text.is_not_null()).sum())
     if wrong:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "a published value is a number, or empty where it is withheld",
             where=f"{path}, column value",
@@ -230,14 +230,14 @@ def _numbers(frame: pl.DataFrame, column: str, path: Path | str) -> NDArray[np.f
     found = frame[column].cast(pl.Float64, strict=False)
     missing = found.null_count()
     if missing == len(found) and missing:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "the column has no number",
             where=f"{path}, column {column}",
             remedy="name a numeric column; a decimal point, no thousands separators",
         )
     if missing:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "every record needs a number",
             where=f"{path}, column {column}",

@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.contributors import Contributions
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.magnitude.contributors import Contributions
 
 Numbers = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class Dominance:
     def __post_init__(self) -> None:
         _check("dominance", n=self.n, k=self.k)
         if self.k >= 100:
-            raise TrystError(ErrorCode.PARAMETER, "k must be below 100 per cent", where="dominance", got=f"{self.k:g}")
+            raise GemelError(ErrorCode.PARAMETER, "k must be below 100 per cent", where="dominance", got=f"{self.k:g}")
 
     @property
     def label(self) -> str:
@@ -125,7 +125,7 @@ class PriorPosterior:
     def __post_init__(self) -> None:
         _check("p % rule" if self.q == 100 else "pq rule", p=self.p, q=self.q, coalition=self.coalition)
         if self.p >= self.q:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "p must be below q: what is known within q per cent before cannot be kept from within more",
                 where="p % rule" if self.q == 100 else "pq rule",
@@ -174,7 +174,7 @@ def primary_cells(found: Contributions, rules: tuple[Rule, ...]) -> Primary:
     Cells whose contributions are all zero are never risky.
     """
     if not rules:
-        raise TrystError(ErrorCode.PARAMETER, "at least one primary rule is needed", where="rules")
+        raise GemelError(ErrorCode.PARAMETER, "at least one primary rule is needed", where="rules")
     counts = found.counts
     levels = np.full((len(rules), len(counts)), -np.inf)
     for k, rule in enumerate(rules):
@@ -191,7 +191,7 @@ def _check(rule: str, **parameters: float) -> None:
     for name, value in parameters.items():
         low = 1 if name in ("n", "coalition") else 0
         if not np.isfinite(value) or value < low or (low == 0 and value == 0):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"{name} must be {'at least 1' if low else 'above 0'}",
                 where=rule,

@@ -24,11 +24,11 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from tryst.common.progress import StageProgress
-from tryst.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, minimum_move
-from tryst.risk.magnitude.knowledge import Rooms
-from tryst.risk.magnitude.tables import LinkedTables
-from tryst.risk.magnitude.witnesses import Witnesses
+from gemel.common.progress import StageProgress
+from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, minimum_move
+from gemel.risk.magnitude.knowledge import Rooms
+from gemel.risk.magnitude.tables import LinkedTables
+from gemel.risk.magnitude.witnesses import Witnesses
 
 Numbers = NDArray[np.float64]
 Marks = NDArray[np.bool_]

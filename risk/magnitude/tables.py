@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.classification import TOTAL, Classification
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.magnitude.classification import TOTAL, Classification
 
 LARGEST = 200_000
 """Cells that a system may have."""
@@ -31,7 +31,7 @@ class LinkedTables:
 
     Raises
     ------
-    TrystError
+    GemelError
         No variable, more than three in a table, or more cells than `LARGEST`.
     """
 
@@ -43,7 +43,7 @@ class LinkedTables:
     def __post_init__(self) -> None:
         for table in self.tables:
             if not 1 <= len(table) <= 3 or len(set(table)) < len(table):
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "a table has one to three different variables",
                     where="tables",
@@ -52,7 +52,7 @@ class LinkedTables:
                 )
         size = sum(int(np.prod([len(self.classifications[v].nodes) for v in table])) for table in self.tables)
         if size > LARGEST:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"the tables may have {LARGEST:,} cells",
                 where="tables",

@@ -12,7 +12,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.magnitude.attacks import Attack, Moved, Suppressed
+from gemel.risk.magnitude.attacks import Attack, Moved, Suppressed
 
 _TRIED = 24  # recent witnesses of a cell that are tried before a programme is solved
 _ROUNDING = 1e-9

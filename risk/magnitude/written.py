@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tryst.common.durable import write_text
-from tryst.risk.magnitude.assessment import table_values
-from tryst.risk.magnitude.contributors import Contributions
-from tryst.risk.magnitude.tables import LinkedTables
+from gemel.common.durable import write_text
+from gemel.risk.magnitude.assessment import table_values
+from gemel.risk.magnitude.contributors import Contributions
+from gemel.risk.magnitude.tables import LinkedTables
 
 
 def write_table(path: Path, tables: LinkedTables, found: Contributions, assessment: Mapping[str, Any]) -> None:

@@ -11,33 +11,33 @@ bayesian_networks: sampled, and made decomposable. incomplete: EM for records wi
 A usual course: `SparseCounts.from_records`, `HyperDirichlet`, a search, `fit` or `ModelAverage.of`, then questions.
 """
 
-from tryst.risk.models.annealing import anneal
-from tryst.risk.models.averaging import ModelAverage
-from tryst.risk.models.bayesian_networks import BayesianNetwork
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.defaults import search
-from tryst.risk.models.divergence import Divergence, jensen_shannon
-from tryst.risk.models.enumeration import enumerate_models
-from tryst.risk.models.fitted import FittedModel, fit
-from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
-from tryst.risk.models.greedy_search import greedy
-from tryst.risk.models.incomplete import IncompleteCounts, IncompleteFit, fit_incomplete
-from tryst.risk.models.joint_distribution import JointDistribution, JointVariable
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.mc3_search import mc3
-from tryst.risk.models.occam import occam_window
-from tryst.risk.models.pictures import draw_graph, draw_junction_tree, draw_result
-from tryst.risk.models.precision_grid import GammaPrior
-from tryst.risk.models.precision_search import (
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.averaging import ModelAverage
+from gemel.risk.models.bayesian_networks import BayesianNetwork
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.defaults import search
+from gemel.risk.models.divergence import Divergence, jensen_shannon
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.fitted import FittedModel, fit
+from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
+from gemel.risk.models.greedy_search import greedy
+from gemel.risk.models.incomplete import IncompleteCounts, IncompleteFit, fit_incomplete
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.mc3_search import mc3
+from gemel.risk.models.occam import occam_window
+from gemel.risk.models.pictures import draw_graph, draw_junction_tree, draw_result
+from gemel.risk.models.precision_grid import GammaPrior
+from gemel.risk.models.precision_search import (
     PrecisionSearch,
     enumerate_with_precision,
     mc3_with_precision,
     search_precision,
 )
-from tryst.risk.models.result import SearchResult, WeightedModel
-from tryst.risk.models.sampling import sample
-from tryst.risk.models.scores import HyperDirichlet
-from tryst.risk.models.triangulation import minimal_triangulation, moralise, triangulated
+from gemel.risk.models.result import SearchResult, WeightedModel
+from gemel.risk.models.sampling import sample
+from gemel.risk.models.scores import HyperDirichlet
+from gemel.risk.models.triangulation import minimal_triangulation, moralise, triangulated
 
 __all__ = [
     "BayesianNetwork",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models import chain_kernels as kernels
-from tryst.risk.models.chains import Chain
-from tryst.risk.models.graphs import Graph, empty_graph
-from tryst.risk.models.greedy_search import climb
-from tryst.risk.models.result import SearchResult, key_of, make_result, normalised_weights
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models import chain_kernels as kernels
+from gemel.risk.models.chains import Chain
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.greedy_search import climb
+from gemel.risk.models.result import SearchResult, key_of, make_result, normalised_weights
+from gemel.risk.models.scores import HyperDirichlet
 
 TRACE = 2000
 
@@ -57,9 +57,9 @@ def anneal(
         The different models that the runs ended with, weighted by their posterior probabilities among themselves.
     """
     if moves < 1 or runs < 1:
-        raise TrystError(ErrorCode.PARAMETER, "must be at least 1", where="moves, runs", got=f"{moves}, {runs}")
+        raise GemelError(ErrorCode.PARAMETER, "must be at least 1", where="moves, runs", got=f"{moves}, {runs}")
     if not hottest >= coldest > 0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "temperatures must be positive and must fall",
             where="hottest, coldest",

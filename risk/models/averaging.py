@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.fitted import Estimate, FittedModel, fit, same_variables
-from tryst.risk.models.result import SearchResult
-from tryst.risk.models.sampling import sample
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import Estimate, FittedModel, fit, same_variables
+from gemel.risk.models.result import SearchResult
+from gemel.risk.models.sampling import sample
 
 
 class ModelAverage:
@@ -29,14 +29,14 @@ class ModelAverage:
     def __init__(self, models: Sequence[FittedModel], weights: ArrayLike) -> None:
         given = np.asarray(weights, dtype=np.float64)
         if not models or given.shape != (len(models),):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "there must be one weight for each of at least one model",
                 where="weights",
                 got=f"{given.shape} for {len(models)} models",
             )
         if not np.isfinite(given).all() or (given < 0).any() or abs(given.sum() - 1) > 1e-6:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "weights must not be negative and must sum to 1",
                 where="weights",
@@ -94,7 +94,7 @@ class ModelAverage:
         given = evidence or {}
         likelihoods = self.weights * [model.probability(given) for model in self.models]
         if not likelihoods.sum() > 0:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the evidence is impossible under every model",
                 where="evidence",

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.fitted import FittedModel, calibrated
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.triangulation import moralise, triangulated
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel, calibrated
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.triangulation import moralise, triangulated
 
 SUM_TOLERANCE = 1e-4
 
@@ -42,14 +42,14 @@ class BayesianNetwork:
         for v, table in enumerate(self.tables):
             shape = tuple(len(self.categories[w]) for w in (*self.parents[v], v))
             if table.shape != shape or not np.isfinite(table).all() or (table < 0).any():
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "a table needs a probability for each combination of parents and level",
                     where=f"variable {self.names[v]}",
                     got=f"shape {table.shape} for {shape}",
                 )
             if (abs(table.sum(axis=-1) - 1) > SUM_TOLERANCE).any():
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "probabilities must sum to 1",
                     where=f"variable {self.names[v]}",
@@ -81,7 +81,7 @@ class BayesianNetwork:
         while len(order) < len(self.names):
             ready = [v for v in range(len(self.names)) if v not in order and set(self.parents[v]) <= set(order)]
             if not ready:
-                raise TrystError(ErrorCode.PARAMETER, "a Bayesian network must have no cycle", where="parents")
+                raise GemelError(ErrorCode.PARAMETER, "a Bayesian network must have no cycle", where="parents")
             order += ready
         return tuple(order)
 

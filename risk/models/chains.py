@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models import chain_kernels as kernels
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.result import n_pairs, pair_numbers, words_for
-from tryst.risk.models.scores import HyperDirichlet
-from tryst.risk.models.tree_kernels import ROWS, graph_of, tree_array
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models import chain_kernels as kernels
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.result import n_pairs, pair_numbers, words_for
+from gemel.risk.models.scores import HyperDirichlet
+from gemel.risk.models.tree_kernels import ROWS, graph_of, tree_array
 
 DRAWN_AT_ONCE = 1 << 16
 
@@ -59,7 +59,7 @@ class Chain:
     ) -> None:
         n = len(scores)
         if len(start) != n:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the start must have the data's variables",
                 where="start",
@@ -67,9 +67,9 @@ class Chain:
             )
         start.require_decomposable("start")
         if n < 2:
-            raise TrystError(ErrorCode.PARAMETER, "a search needs at least two variables", where="counts", got=str(n))
+            raise GemelError(ErrorCode.PARAMETER, "a search needs at least two variables", where="counts", got=str(n))
         if not 0 <= double_share < 1:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the share of double moves must be 0 or more and less than 1",
                 where="double_share",

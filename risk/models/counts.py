@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 _KEY_LIMIT = 2**62
 
@@ -62,21 +62,21 @@ class SparseCounts:
 
         Raises
         ------
-        TrystError
+        GemelError
             No records, a variable with one level, a code out of range, a negative weight, names that do not fit.
         """
         codes = np.asarray(records)
         names = tuple(range(len(levels))) if names is None else tuple(names)
         declared = _check_variables(names, levels)
         if codes.ndim != 2 or codes.shape[1] != len(names):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "records must be a table with one column for each variable",
                 where="records",
                 got=f"shape {codes.shape} for {len(names)} variables",
             )
         if not np.issubdtype(codes.dtype, np.integer):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "records must hold integer codes",
                 where="records",
@@ -88,7 +88,7 @@ class SparseCounts:
         for q, name in enumerate(names):
             low, high = int(codes[:, q].min()), int(codes[:, q].max())
             if low < 0 or high >= declared[q]:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     f"codes must be 0 to {declared[q] - 1}",
                     where=f"variable {name}",
@@ -100,7 +100,7 @@ class SparseCounts:
         else:
             given = np.asarray(weights, dtype=np.float64)
             if given.shape != (len(codes),):
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "there must be one weight for each record",
                     where="weights",
@@ -126,10 +126,10 @@ class SparseCounts:
         found = []
         for name in variables:
             if name not in place:
-                raise TrystError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=repr(name))
+                raise GemelError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=repr(name))
             found.append(place[name])
         if len(set(found)) != len(found):
-            raise TrystError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
+            raise GemelError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
         return tuple(found)
 
     def marginal(self, variables: Iterable[Hashable]) -> SparseCounts:
@@ -188,7 +188,7 @@ def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[n
 
 def _check_variables(names: Sequence[Hashable], levels: Sequence[int]) -> tuple[int, ...]:
     if len(names) != len(levels) or len(set(names)) != len(names) or not names:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "there must be at least one variable, with different names and as many numbers of levels",
             where="names",
@@ -196,7 +196,7 @@ def _check_variables(names: Sequence[Hashable], levels: Sequence[int]) -> tuple[
         )
     for name, n in zip(names, levels, strict=True):
         if n < 2:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a variable must have at least two levels",
                 where=f"variable {name}",
@@ -208,7 +208,7 @@ def _check_variables(names: Sequence[Hashable], levels: Sequence[int]) -> tuple[
 
 def _check_counts(values: NDArray[np.float64], where: str) -> None:
     if not np.isfinite(values).all() or (values < 0).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "counts must be finite and not negative",
             where=where,
@@ -218,5 +218,5 @@ def _check_counts(values: NDArray[np.float64], where: str) -> None:
         raise _empty(where)
 
 
-def _empty(where: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, "there must be at least one record with a positive count", where=where)
+def _empty(where: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, "there must be at least one record with a positive count", where=where)

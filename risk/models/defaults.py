@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.risk.models.enumeration import enumerate_models
-from tryst.risk.models.mc3_search import mc3
-from tryst.risk.models.result import SearchResult
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.mc3_search import mc3
+from gemel.risk.models.result import SearchResult
+from gemel.risk.models.scores import HyperDirichlet
 
 EXACT_TO = 6
 

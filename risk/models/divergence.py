@@ -15,11 +15,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.factors import match_rows
-from tryst.risk.models.fitted import FittedModel
-from tryst.risk.models.sampling import sample
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.factors import match_rows
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.sampling import sample
 
 CHUNK = 2**16
 
@@ -68,11 +68,11 @@ def jensen_shannon(
 
     Raises
     ------
-    TrystError
+    GemelError
         The variables differ; the table is larger than the limit and there is no generator.
     """
     if p.names != q.names or p.levels != q.levels:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "both must have the same variables with the same levels", where="jensen_shannon"
         )
     if isinstance(p, SparseCounts):
@@ -87,7 +87,7 @@ def jensen_shannon(
             parts.append(divergence_terms(np.exp(p.log_probability(cells)), np.exp(q.log_probability(cells))).sum())
         return Divergence(float(np.clip(np.sum(parts), 0, 1)))
     if rng is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the table is too large for an exact sum",
             where="jensen_shannon",
@@ -126,6 +126,6 @@ def _log_ratio(p: Distribution, q: Distribution, samples: int, rng: np.random.Ge
     else:
         draw = getattr(p, "sample", None)
         if draw is None:
-            raise TrystError(ErrorCode.PARAMETER, "a model that can be sampled is needed", got=type(p).__name__)
+            raise GemelError(ErrorCode.PARAMETER, "a model that can be sampled is needed", got=type(p).__name__)
         cells = draw(samples, rng)
     return np.asarray(1 - np.log2(1 + np.exp(q.log_probability(cells) - p.log_probability(cells))))

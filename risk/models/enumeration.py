@@ -10,9 +10,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights
+from gemel.risk.models.scores import HyperDirichlet
 
 MAX_VARIABLES = 7
 
@@ -83,7 +83,7 @@ def _score_all(n, keys, table_scores, scores):  # type: ignore[no-untyped-def]  
 def decomposable_keys(n: int) -> NDArray[np.int64]:
     """The keys of all decomposable graphs on n labelled nodes, in ascending order."""
     if not 1 <= n <= MAX_VARIABLES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"all graphs are listed for 1 to {MAX_VARIABLES} variables",
             where="variables",

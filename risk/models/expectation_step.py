@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import distinct_rows
-from tryst.risk.models.factors import Factor, matching_rows
-from tryst.risk.models.junction_trees import JunctionTree
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import distinct_rows
+from gemel.risk.models.factors import Factor, matching_rows
+from gemel.risk.models.junction_trees import JunctionTree
 
 BATCH_ROWS = 2**22
 
@@ -79,14 +79,14 @@ class ExpectationStep:
 
         Raises
         ------
-        TrystError
+        GemelError
             A record has probability 0.
         """
         counts = [np.zeros(len(value)) for value in values]
         log_likelihood = 0.0
         for batch, cells, given, probability in self.given(values):
             if (probability <= 0).any():
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "the model excludes a record",
                     where="records",

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.counts import is_dense, row_keys, total_by_row
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.counts import is_dense, row_keys, total_by_row
 
 ROW_LIMIT = 2**25
 
@@ -62,7 +62,7 @@ class Factor:
         """The full table, axes in the order of `variables`; refused above `limit` cells."""
         size = math.prod(int(n) for n in self.levels)
         if size > limit:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 "the full table is too large to be made",
                 got=f"{size} cells",
@@ -79,7 +79,7 @@ class Factor:
         """The same function with sum 1."""
         total = self.total
         if not total > 0:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the evidence is impossible under the model",
                 got="probability 0",
@@ -176,7 +176,7 @@ def matching_rows(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY above `ROW_LIMIT` pairs.
     """
     n = len(rows)
@@ -192,7 +192,7 @@ def matching_rows(
     number = high - low
     size = int(number.sum())
     if size > ROW_LIMIT:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MEMORY,
             "an intermediate table is too large",
             got=f"{size} rows",

@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import mask_of, members
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import mask_of, members
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
 
 Estimate = Literal["maximum likelihood", "posterior mean"]
 CLIQUE_LIMIT = 2**22
@@ -107,7 +107,7 @@ class FittedModel:
         """Cells as an array of codes in range; with `missing`, -1 stands for a missing value."""
         codes = np.asarray(cells)
         if codes.ndim != 2 or codes.shape[1] != len(self.levels) or not np.issubdtype(codes.dtype, np.integer):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "cells must be a table of integer codes with one column for each variable",
                 where="cells",
@@ -117,7 +117,7 @@ class FittedModel:
         wrong = ((codes < low) | (codes >= np.array(self.levels))).any(axis=0)
         if wrong.any():
             v = int(np.argmax(wrong))
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"codes must be {low} to {self.levels[v] - 1}", where=f"variable {self.names[v]}"
             )
         return codes.astype(np.int32)
@@ -139,14 +139,14 @@ class FittedModel:
         ndarray of float64
             It sums to 1.
         """
-        from tryst.risk.models.inference import query
+        from gemel.risk.models.inference import query
 
         axes = self.positions(variables)
         if len(set(axes)) != len(axes):
-            raise TrystError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
+            raise GemelError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
         known = self.evidence_by_column(evidence or {})
         if set(axes) & set(known):
-            raise TrystError(ErrorCode.PARAMETER, "a variable is both requested and given", where="evidence")
+            raise GemelError(ErrorCode.PARAMETER, "a variable is both requested and given", where="evidence")
         factor = query(self, axes, known).normalised()
         order = np.argsort(np.argsort(axes))
         return np.transpose(factor.table(), order)
@@ -156,7 +156,7 @@ class FittedModel:
         columns = dict(zip(self.positions(list(evidence)), evidence.values(), strict=True))
         for v, code in columns.items():
             if not 0 <= code < self.levels[v]:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     f"a value must be 0 to {self.levels[v] - 1}",
                     where=f"evidence on {self.names[v]}",
@@ -165,13 +165,13 @@ class FittedModel:
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
         """The probability that some variables have the given values."""
-        from tryst.risk.models.inference import query
+        from gemel.risk.models.inference import query
 
         return query(self, [], self.evidence_by_column(evidence)).total
 
     def rows(self, variables: Sequence[Hashable]) -> Factor:
         """The marginal of some variables as sparse rows (columns in ascending order), for many at once."""
-        from tryst.risk.models.inference import query
+        from gemel.risk.models.inference import query
 
         return query(self, self.positions(variables), {})
 
@@ -186,7 +186,7 @@ class FittedModel:
         -----
         Records with the same pattern of missing values pass through the junction tree together.
         """
-        from tryst.risk.models.inference import log_marginal
+        from gemel.risk.models.inference import log_marginal
 
         return log_marginal(self, self.checked(records, missing=True))
 
@@ -210,11 +210,11 @@ def fit(
 
     Raises
     ------
-    TrystError
+    GemelError
         The graph is not decomposable or has other variables; a clique is too large for the posterior mean.
     """
     if graph.names != counts.names:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the graph must have the data's variables in their order",
             where="graph",
@@ -222,7 +222,7 @@ def fit(
             remedy="give the graph the names of the counts",
         )
     if estimate not in ("maximum likelihood", "posterior mean"):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "must be 'maximum likelihood' or 'posterior mean'", where="estimate", got=estimate
         )
     tree = JunctionTree.of(graph)
@@ -251,7 +251,7 @@ def clique_factor(
         return Factor(columns, levels, cells, counts / counts.sum())
     size = math.prod(levels)
     if size > CLIQUE_LIMIT:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MEMORY,
             "a clique is too large for posterior means, which give every cell a probability",
             got=f"{size} cells",
@@ -269,7 +269,7 @@ def calibrated(
 
     Messages are passed along the junction tree both ways, after which every clique has its marginal.
     """
-    from tryst.risk.models.inference import clique_marginals
+    from gemel.risk.models.inference import clique_marginals
 
     tree = JunctionTree.of(graph)
     held: list[Factor] = []
@@ -285,7 +285,7 @@ def calibrated(
                 factor = factor * Factor.from_table((v,), np.ones(levels[v]))
         held.append(factor)
     if waiting:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a function's variables must be in one clique",
             where="potentials",
@@ -298,6 +298,6 @@ def calibrated(
 def same_variables(models: Sequence[Any]) -> None:
     """Raise an error unless all models have the same variables with the same levels."""
     if any(m.names != models[0].names or m.levels != models[0].levels for m in models):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "the models must have the same variables with the same levels", where="models"
         )

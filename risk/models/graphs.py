@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import mask_of, members
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import mask_of, members
 
 if TYPE_CHECKING:
     pass
@@ -41,14 +41,14 @@ class Graph:
         if not self.names:
             object.__setattr__(self, "names", tuple(range(n)))
         if len(self.names) != n or len(set(self.names)) != n:
-            raise TrystError(ErrorCode.PARAMETER, "a graph needs one name for each node, all different", where="names")
+            raise GemelError(ErrorCode.PARAMETER, "a graph needs one name for each node, all different", where="names")
         for v, neighbours in enumerate(self.adjacency):
             if (
                 neighbours >> n
                 or neighbours >> v & 1
                 or any(not self.adjacency[w] >> v & 1 for w in members(neighbours))
             ):
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "adjacency must be symmetric, without loops and within the nodes",
                     where=f"node {v}",
@@ -63,7 +63,7 @@ class Graph:
         for a, b in edges:
             if a not in place or b not in place:
                 unknown = a if a not in place else b
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER, "an edge names an unknown variable", where="edges", got=repr(unknown)
                 )
             v, w = place[a], place[b]
@@ -138,7 +138,7 @@ class Graph:
     def require_decomposable(self, where: str = "graph") -> None:
         """Raise an error unless the graph is decomposable."""
         if not self.is_decomposable:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the graph must be decomposable",
                 where=where,
@@ -179,7 +179,7 @@ class Graph:
         names = tuple(names)
         for name in names:
             if name not in place:
-                raise TrystError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=repr(name))
+                raise GemelError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=repr(name))
         return mask_of(place[name] for name in names)
 
 

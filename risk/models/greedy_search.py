@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.chain_kernels import score_moves
-from tryst.risk.models.graphs import Graph, empty_graph
-from tryst.risk.models.result import SearchResult, key_of, make_result, n_pairs
-from tryst.risk.models.scores import HyperDirichlet
-from tryst.risk.models.tree_kernels import ADJACENCY, ROWS
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.chain_kernels import score_moves
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs
+from gemel.risk.models.scores import HyperDirichlet
+from gemel.risk.models.tree_kernels import ADJACENCY, ROWS
 
 
 def move_changes(scores: HyperDirichlet, graph: Graph) -> NDArray[np.float64]:
@@ -58,7 +58,7 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 
         start = empty_graph(scores.counts.names)
     start.require_decomposable("start")
     if len(start) != len(scores):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "the start must have the data's variables", where="start", got=f"{len(start)} nodes"
         )
     graph, trace = climb(scores, start, max_moves)

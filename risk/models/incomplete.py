@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import SparseCounts, distinct_rows
-from tryst.risk.models.expectation_step import ExpectationStep
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.fitted import FittedModel, calibrated, clique_factor
-from tryst.risk.models.graphs import Graph, complete_graph
-from tryst.risk.models.inference import patterns
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.expectation_step import ExpectationStep
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel, calibrated, clique_factor
+from gemel.risk.models.graphs import Graph, complete_graph
+from gemel.risk.models.inference import patterns
 
 SUPPORT_LIMIT = 2**23
 
@@ -58,14 +58,14 @@ class IncompleteCounts:
         """Count records whose codes are -1 where missing; checked as `SparseCounts.from_records` checks."""
         codes = np.asarray(records)
         if codes.ndim == 2 and np.issubdtype(codes.dtype, np.integer) and codes.size and codes.min() < -1:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "a missing value is -1, other codes are not negative", got=str(codes.min())
             )
         shifted = SparseCounts.from_records(codes + 1, [n + 1 for n in levels], names, weights)
         known = [n - 1 for n in shifted.levels]
         if min(known) < 2:
             name = shifted.names[int(np.argmin(known))]
-            raise TrystError(ErrorCode.PARAMETER, "a variable must have at least two levels", where=f"variable {name}")
+            raise GemelError(ErrorCode.PARAMETER, "a variable must have at least two levels", where=f"variable {name}")
         return cls(shifted.names, tuple(known), shifted.cells - 1, shifted.counts)
 
     @property
@@ -124,7 +124,7 @@ def fit_incomplete(
 
     Raises
     ------
-    TrystError
+    GemelError
         A graph that is not decomposable or has other variables; too many completions to be held.
 
     Notes
@@ -137,14 +137,14 @@ def fit_incomplete(
     """
     graph = complete_graph(data.names) if graph is None else graph
     if graph.names != data.names:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the graph must have the data's variables in their order",
             where="graph",
             got=f"{len(graph)} nodes for {len(data.names)} variables",
         )
     if precision < 0 or max_iterations < 1 or tolerance <= 0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the precision must not be negative, and tolerance and iterations must be positive",
             where="fit_incomplete",
@@ -198,8 +198,8 @@ def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
     return Factor(tuple(columns), tuple(levels), np.ascontiguousarray(cells[first]), np.ones(len(first)))
 
 
-def _too_many(cells: int) -> TrystError:
-    return TrystError(
+def _too_many(cells: int) -> GemelError:
+    return GemelError(
         ErrorCode.MEMORY,
         "the missing values of a clique have too many completions",
         got=f"{cells} cells",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.models.bits import mask_of, members
-from tryst.risk.models.counts import distinct_rows
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.bits import mask_of, members
+from gemel.risk.models.counts import distinct_rows
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.junction_trees import JunctionTree
 
 if TYPE_CHECKING:
-    from tryst.risk.models.fitted import FittedModel
+    from gemel.risk.models.fitted import FittedModel
 
 BATCH_ROWS = 2**22
 

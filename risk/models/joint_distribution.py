@@ -15,12 +15,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.counts import distinct_rows
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.fitted import FittedModel
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.counts import distinct_rows
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
 
 FORMAT = 1
 MAX_VARIABLES = 128
@@ -88,7 +88,7 @@ class JointDistribution:
     def __post_init__(self) -> None:
         reported = tuple((variable.name, variable.levels) for variable in self.variables)
         if reported != tuple(zip(map(str, self.model.names), self.model.levels, strict=True)):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "the variables must be the model's, in its order", where="joint distribution"
             )
 
@@ -127,7 +127,7 @@ class JointDistribution:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for a variable that it does not have, or codes out of range.
 
         Notes
@@ -214,7 +214,7 @@ class JointDistribution:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER if it is malformed, or its cliques are no probabilities that agree with each other.
         """
         try:
@@ -285,11 +285,11 @@ def _factor(item: Mapping[str, Any], all_levels: tuple[int, ...]) -> Factor:
     return Factor(variables, levels, cells.astype(np.int32), values)
 
 
-def _malformed(got: str) -> TrystError:
-    return TrystError(
+def _malformed(got: str) -> GemelError:
+    return GemelError(
         ErrorCode.PARAMETER,
         "not a joint distribution as a run leaves it",
         where="joint distribution",
         got=got,
-        remedy="run the same version of Tryst on both sides",
+        remedy="run the same version of Gemel on both sides",
     )

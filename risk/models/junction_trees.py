@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import members
-from tryst.risk.models.graphs import Graph
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import members
+from gemel.risk.models.graphs import Graph
 
 if TYPE_CHECKING:
     pass
@@ -40,7 +40,7 @@ class JunctionTree:
 
         Raises
         ------
-        TrystError
+        GemelError
             If the graph is not decomposable.
 
         Notes
@@ -88,7 +88,7 @@ class JunctionTree:
         A tree over c cliques has it exactly when each variable is in one clique more than it is in separators.
         """
         if len(self.edges) != len(self.cliques) - 1 or len(list(self._reached())) != len(self.cliques):
-            raise TrystError(ErrorCode.PARAMETER, "the cliques must be joined as one tree", where="junction tree")
+            raise GemelError(ErrorCode.PARAMETER, "the cliques must be joined as one tree", where="junction tree")
         everything = 0
         for clique in self.cliques:
             everything |= clique
@@ -96,7 +96,7 @@ class JunctionTree:
             inside = sum(clique >> v & 1 for clique in self.cliques)
             between = sum(separator >> v & 1 for separator in self.separators)
             if inside - between != 1:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "the cliques that hold a variable must be connected (running intersection)",
                     where=f"junction tree, variable {v}",

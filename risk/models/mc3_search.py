@@ -11,18 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models import chain_kernels as kernels
-from tryst.risk.models.chains import Chain
-from tryst.risk.models.graphs import Graph, empty_graph
-from tryst.risk.models.result import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models import chain_kernels as kernels
+from gemel.risk.models.chains import Chain
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.result import (
     SearchResult,
     inclusion_counts,
     inclusion_matrix,
     make_result,
     split_r_hat,
 )
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.risk.models.scores import HyperDirichlet
 
 TRACE = 2000
 
@@ -84,11 +84,11 @@ def mc3(
         ("temperatures", temperatures, 1),
     ):
         if value < minimum:
-            raise TrystError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
+            raise GemelError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
     if hottest < 1:
-        raise TrystError(ErrorCode.PARAMETER, "must be at least 1", where="hottest", got=str(hottest))
+        raise GemelError(ErrorCode.PARAMETER, "must be at least 1", where="hottest", got=str(hottest))
     if moves < thin:
-        raise TrystError(ErrorCode.PARAMETER, "must not exceed the number of moves", where="thin", got=str(thin))
+        raise GemelError(ErrorCode.PARAMETER, "must not exceed the number of moves", where="thin", got=str(thin))
     start = empty_graph(scores.counts.names) if start is None else start
     betas = hottest ** -np.linspace(0.0, 1.0, temperatures) if temperatures > 1 else np.ones(1)
     trace_every = max(1, moves // thin // TRACE)

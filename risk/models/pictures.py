@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import members
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.result import SearchResult
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import members
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.result import SearchResult
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,7 +64,7 @@ def draw_graph(
     else:
         certain = np.asarray(inclusion, dtype=np.float64)
         if certain.shape != (n, n) or not np.isfinite(certain).all() or certain.min() < 0 or certain.max() > 1 + 1e-9:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "edge inclusion must be probabilities, one for each pair of variables",
                 where="inclusion",

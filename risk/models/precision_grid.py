@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models import score_kernels as kernels
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models import score_kernels as kernels
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
 
 MAX_POINTS = 2_000
 
@@ -48,16 +48,16 @@ class GammaPrior:
         for name in ("shape", "rate", "lowest"):
             value = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
-                raise TrystError(ErrorCode.PARAMETER, "must be positive and finite", where=name, got=f"{value:g}")
+                raise GemelError(ErrorCode.PARAMETER, "must be positive and finite", where=name, got=f"{value:g}")
         if not (self.lowest < self.highest < math.inf):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the grid must end above its start",
                 where="highest",
                 got=f"{self.highest:g}, with lowest {self.lowest:g}",
             )
         if self.per_decade < 1 or self._points > MAX_POINTS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"the grid must have at least 1 point a decade and {MAX_POINTS:,} in all at most",
                 where="per_decade",

@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models import chain_kernels as kernels
-from tryst.risk.models.chains import Chain
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.defaults import EXACT_TO
-from tryst.risk.models.enumeration import decomposable_keys, score_all
-from tryst.risk.models.graphs import empty_graph
-from tryst.risk.models.precision_grid import GammaPrior, GridScores
-from tryst.risk.models.result import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models import chain_kernels as kernels
+from gemel.risk.models.chains import Chain
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.defaults import EXACT_TO
+from gemel.risk.models.enumeration import decomposable_keys, score_all
+from gemel.risk.models.graphs import empty_graph
+from gemel.risk.models.precision_grid import GammaPrior, GridScores
+from gemel.risk.models.result import (
     SearchResult,
     graph_of_key,
     inclusion_counts,
@@ -38,7 +38,7 @@ from tryst.risk.models.result import (
     make_result,
     split_r_hat,
 )
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.risk.models.scores import HyperDirichlet
 
 END_SHARE = 1e-3
 """Posterior probability at an end of the grid from which the grid is too short."""
@@ -174,9 +174,9 @@ def mc3_with_precision(
         ("thin", thin, 1),
     ):
         if value < minimum:
-            raise TrystError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
+            raise GemelError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
     if stretch < 1 or stretch % thin:
-        raise TrystError(ErrorCode.PARAMETER, f"must be a multiple of thin, {thin}", where="stretch", got=str(stretch))
+        raise GemelError(ErrorCode.PARAMETER, f"must be a multiple of thin, {thin}", where="stretch", got=str(stretch))
     grid = _Grid(counts, prior)
     ran = []
     for number in range(chains):

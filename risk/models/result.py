@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.graphs import Edge, Graph
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.graphs import Edge, Graph
 
 WORD = 62
 """Pairs held in one 64-bit word of a model's key."""
@@ -131,7 +131,7 @@ def make_result(
 ) -> SearchResult:
     """A result with its models in order of weight; without `edge_inclusion` it is computed from the models."""
     if not len(weights) or not np.isfinite(weights).all() or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the weights of models must not be negative and must sum to 1",
             where="weights",

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.risk.models.bits import lowest
+from gemel.risk.models.bits import lowest
 
 TALLIED = 64
 MISSES, LOOKUPS, STORED = 0, 1, 2

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models import score_kernels as kernels
-from tryst.risk.models.bits import MAX_VARIABLES
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models import score_kernels as kernels
+from gemel.risk.models.bits import MAX_VARIABLES
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
 
 
 class HyperDirichlet:
@@ -33,18 +33,18 @@ class HyperDirichlet:
 
     def __init__(self, counts: SparseCounts, precision: float = 1.0, cache_limit: int = 2**24) -> None:
         if not (precision > 0 and math.isfinite(precision)):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "the prior precision must be positive", where="precision", got=str(precision)
             )
         if len(counts.names) > MAX_VARIABLES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"the search takes at most {MAX_VARIABLES} variables",
                 where="counts",
                 got=str(len(counts.names)),
             )
         if cache_limit < 1024:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "the cache needs at least 1024 places", where="cache_limit", got=str(cache_limit)
             )
         self.counts = counts
@@ -68,7 +68,7 @@ class HyperDirichlet:
     def table(self, variables: int) -> float:
         """Log marginal likelihood of the table over a set of variables."""
         if variables >> len(self):
-            raise TrystError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=bin(variables))
+            raise GemelError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=bin(variables))
         if kernels.is_full(self.work):
             self.make_room()
         return float(kernels.table_score(self.data, self.work, variables))
@@ -80,7 +80,7 @@ class HyperDirichlet:
     def graph(self, graph: Graph) -> float:
         """Log marginal likelihood of a decomposable model."""
         if len(graph) != len(self):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the graph must have the data's variables",
                 where="graph",

@@ -24,9 +24,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import MAX_VARIABLES, lowest, popcount
-from tryst.risk.models.graphs import Graph
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import MAX_VARIABLES, lowest, popcount
+from gemel.risk.models.graphs import Graph
 
 ADJACENCY, CLIQUE, PARENT, CHILDREN = 0, 1, 2, 3
 ROWS = 4
@@ -36,7 +36,7 @@ ILLEGAL = -1
 def tree_array(graph: Graph) -> NDArray[np.int64]:
     """A dynamic junction tree of a decomposable graph, as the compiled code holds it: shape (4, n)."""
     if len(graph) > MAX_VARIABLES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"the search takes at most {MAX_VARIABLES} variables",
             where="graph",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import members
-from tryst.risk.models.graphs import Edge, Graph
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import members
+from gemel.risk.models.graphs import Edge, Graph
 
 
 def moralise(parents: Mapping[Hashable, Sequence[Hashable]]) -> Graph:
@@ -31,7 +31,7 @@ def elimination_game(graph: Graph, ordering: Sequence[int]) -> tuple[Edge, ...]:
     together are decomposable, and `ordering` is perfect for them. O(n^2) set operations.
     """
     if sorted(ordering) != list(range(len(graph))):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "an elimination ordering names each node once",
             where="ordering",

@@ -7,14 +7,14 @@
 command.
 """
 
-from tryst.risk.protection.hierarchies import Hierarchy
-from tryst.risk.protection.key_table import KeyTable
-from tryst.risk.protection.local_suppression import suppress
-from tryst.risk.protection.log import verify
-from tryst.risk.protection.methods import Levels, Methods
-from tryst.risk.protection.policy import FileRisk, Policy
-from tryst.risk.protection.protected_file import Protected, protect
-from tryst.risk.protection.request import Request
+from gemel.risk.protection.hierarchies import Hierarchy
+from gemel.risk.protection.key_table import KeyTable
+from gemel.risk.protection.local_suppression import suppress
+from gemel.risk.protection.log import verify
+from gemel.risk.protection.methods import Levels, Methods
+from gemel.risk.protection.policy import FileRisk, Policy
+from gemel.risk.protection.protected_file import Protected, protect
+from gemel.risk.protection.request import Request
 
 __all__ = [
     "FileRisk",

@@ -18,12 +18,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import TrystError
-from tryst.risk.identification.calibration.every_record import over_every_record
-from tryst.risk.identification.calibration.records import Estimate, calibrated_risk
-from tryst.risk.identification.file_level import file_dis
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.key_table import KeyTable, Node
+from gemel.common.errors import GemelError
+from gemel.risk.identification.calibration.every_record import over_every_record
+from gemel.risk.identification.calibration.records import Estimate, calibrated_risk
+from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.protection.key_table import KeyTable, Node
 
 _NO_UNIQUES = "no record is unique, and the law of their company is fitted to those that are"
 _NOT_CONVERGED = "the law of the calibration was not fitted"
@@ -104,7 +104,7 @@ def calibrated(
 
     try:
         found = calibrated_risk(file, weights=weights)
-    except TrystError as error:
+    except GemelError as error:
         return Calibrated({"why": str(error)}, bound(str(error)))
     # The interval is of the combinations as they are seen; that they are the true ones is known exactly.
     share = _share(found.correct, right[found.uniques])

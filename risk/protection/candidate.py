@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.calibrated import Calibrated, calibrated
-from tryst.risk.protection.information import Joints, level_losses, suppression_losses
-from tryst.risk.protection.key_table import KeyTable, Node
-from tryst.risk.protection.perturbed_keys import PerturbedKeys
-from tryst.risk.protection.policy import FileRisk, Policy, file_risk
-from tryst.risk.protection.population import Population
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.protection.calibrated import Calibrated, calibrated
+from gemel.risk.protection.information import Joints, level_losses, suppression_losses
+from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.perturbed_keys import PerturbedKeys
+from gemel.risk.protection.policy import FileRisk, Policy, file_risk
+from gemel.risk.protection.population import Population
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +174,12 @@ def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[flo
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for an unknown key, or an importance that is not above 0.
     """
     unknown = [name for name in given if name not in names]
     if unknown or not all(0.0 < value < float("inf") for value in given.values()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0",
             where="--importance",

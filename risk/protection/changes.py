@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.protection.key_table import value_codes
-from tryst.risk.protection.methods import Methods
-from tryst.risk.protection.numbers import add_noise, microaggregate, round_to
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.protection.key_table import value_codes
+from gemel.risk.protection.methods import Methods
+from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
 
 MISSING_VALUES = ("", "NA")
 """Texts that mean a missing value where none are named."""
@@ -51,7 +51,7 @@ def changed_numbers(
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a column with values that are no numbers, or too large to be squared; others as of the methods.
     """
     made = _Made(frame, missing_values)
@@ -85,7 +85,7 @@ class _Made:
         found = numeric(self.frame, names, where, self._missing)
         large = int((np.abs(found) > _LARGEST).sum())
         if large:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 f"numbers that are changed are at most {_LARGEST:g}",
                 where=f"{where}, columns {', '.join(names)}",
@@ -128,7 +128,7 @@ def numeric(
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE for a column with values that are no numbers, or infinite.
     """
     found = []
@@ -141,7 +141,7 @@ def numeric(
         numbers = column.cast(pl.Float64, strict=False)
         wrong = numbers.null_count() - column.null_count() + int(numbers.is_infinite().sum() or 0)
         if wrong:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 "the column must hold numbers",
                 where=f"{where}, column {name}",

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.protection.candidate import Candidate
-from tryst.risk.protection.changes import numeric, without_missing_texts
-from tryst.risk.protection.hierarchies import whole_numbers
-from tryst.risk.protection.key_table import KeyTable, Node
-from tryst.risk.protection.request import Request
-from tryst.risk.protection.utility import compared, correlations, linear_regression, moments, two_way_distances
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.protection.candidate import Candidate
+from gemel.risk.protection.changes import numeric, without_missing_texts
+from gemel.risk.protection.hierarchies import whole_numbers
+from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.request import Request
+from gemel.risk.protection.utility import compared, correlations, linear_regression, moments, two_way_distances
 
 
 def utility_of(
@@ -42,7 +42,7 @@ def utility_of(
 
     Raises
     ------
-    TrystError
+    GemelError
         The regression cannot be made, or a column holds no numbers.
     """
     frame, changed = (without_missing_texts(own, request.missing_values) for own in (frame, changed))
@@ -86,7 +86,7 @@ def utility_of(
         labels = [label for label, gone_too in zip(labels, absent, strict=True) if not gone_too]
         try:
             (b, s), (c, t) = (linear_regression(x[:, ~absent], y) for x, y in zip(designs, ends, strict=True))
-        except TrystError:  # the file is protected all the same
+        except GemelError:  # the file is protected all the same
             found["terms_left_out"] = [outcome, *given]
         else:
             found["coefficients"] = [asdict(row) for row in compared(labels, (b, s), (c, t))]
@@ -128,7 +128,7 @@ def _outcome(
     if name in keys:
         return _number(frame, name, keys, table, node, hidden)
     if name in table.names:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "the outcome of the regression is a key of categories", where=f"--model, {name}"
         )
     values = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 ALL = "*"
 """The one group of the last level."""
@@ -36,7 +36,7 @@ class Hierarchy:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER where a group of one level is in two groups of the next.
     """
 
@@ -48,7 +48,7 @@ class Hierarchy:
             parent: dict[str, str] = {}
             for own, above in zip(fine, coarse, strict=True):
                 if parent.setdefault(own, above) != above:
-                    raise TrystError(
+                    raise GemelError(
                         ErrorCode.PARAMETER,
                         f"a group of level {number} is in two groups of level {number + 1}",
                         where=f"hierarchy of {self.name}",
@@ -121,7 +121,7 @@ def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence
 
     Raises
     ------
-    TrystError
+    GemelError
         SOURCE: rows of different length, an empty cell, a value in two groups, a cycle, a value that is lacking.
     """
     import networkx as nx
@@ -182,21 +182,21 @@ def number_hierarchy(
     numbers = whole_numbers(values)
     where = f"intervals of {name}"
     if numbers is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "intervals and coded ends need whole numbers",
             where=where,
             remedy="give a hierarchy file for this key",
         )
     if any(w < 2 for w in widths) or any(b % a or b == a for a, b in pairwise(widths)):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "widths are above 1, and each a multiple of the one before",
             where=where,
             got=", ".join(str(w) for w in widths),
         )
     if bottom is not None and top is not None and bottom >= top:
-        raise TrystError(ErrorCode.PARAMETER, "the bottom must lie below the top", where=where, got=f"{bottom}, {top}")
+        raise GemelError(ErrorCode.PARAMETER, "the bottom must lie below the top", where=where, got=f"{bottom}, {top}")
     low, high = -np.inf if bottom is None else bottom, np.inf if top is None else top
 
     def label(v: int, width: int) -> str:
@@ -226,7 +226,7 @@ def quantile_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int6
     """
     numbers = whole_numbers(values)
     if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before",
             where=f"quantiles of {name}",
@@ -270,5 +270,5 @@ def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _wrong(what: str, where: str, got: str, remedy: str = "") -> TrystError:
-    return TrystError(ErrorCode.SOURCE, what, where=where, got=got, remedy=remedy)
+def _wrong(what: str, where: str, got: str, remedy: str = "") -> GemelError:
+    return GemelError(ErrorCode.SOURCE, what, where=where, got=got, remedy=remedy)

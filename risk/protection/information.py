@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.key_table import KeyTable, Node
 
 Joints = Mapping[int, NDArray[np.float64]]
 """By key, where values were changed: the shares of published and true values, ``[published, true]``."""

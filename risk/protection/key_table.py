@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import Codes, Counts, Missing, coded, tally, text_of
-from tryst.risk.identification.missing_agreement import agreeing
-from tryst.risk.protection.hierarchies import Hierarchy
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.coding import Codes, Counts, Missing, coded, tally, text_of
+from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.protection.hierarchies import Hierarchy
 
 Node = tuple[int, ...]
 
@@ -37,7 +37,7 @@ class KeyTable:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for a file without records, and a key with one value.
     """
 
@@ -47,10 +47,10 @@ class KeyTable:
 
     def __post_init__(self) -> None:
         if not len(self.codes):
-            raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
+            raise GemelError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
         for h in self.hierarchies:
             if len(h.levels[0]) < 2:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "the key has one value, and cannot distinguish people",
                     where=f"key {h.name}",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.protection.key_table import Node
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.protection.key_table import Node
 
 _NODES = 2**22  # held in an array of bytes and one of losses
 
@@ -57,7 +57,7 @@ def minimal_node(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for a lattice of more than four million nodes.
 
     References
@@ -66,7 +66,7 @@ def minimal_node(
     """
     shape = tuple(len(own) for own in losses)
     if float(np.prod([float(n) for n in shape])) > _NODES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the hierarchies have too many combinations of levels",
             where="hierarchies",

@@ -19,11 +19,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import Codes, Counts, Missing
-from tryst.risk.identification.missing_agreement import agreeing
-from tryst.risk.models.counts import distinct_rows
-from tryst.risk.protection.key_table import cell_frequencies
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.coding import Codes, Counts, Missing
+from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.models.counts import distinct_rows
+from gemel.risk.protection.key_table import cell_frequencies
 
 _GIVEN_BACK = 4 * 10**9  # comparisons of records to which values are given back
 
@@ -60,7 +60,7 @@ def suppress(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER: more records are needed than there are, or a cost is not positive.
 
     Notes
@@ -75,9 +75,9 @@ def suppress(
     k = np.broadcast_to(np.asarray(needed, dtype=np.int64), (n,))
     weights = np.ones(codes.shape[1]) if costs is None else np.asarray(costs, dtype=np.float64)
     if weights.shape != (codes.shape[1],) or not (weights > 0).all() or not np.isfinite(weights).all():
-        raise TrystError(ErrorCode.PARAMETER, "each key needs a cost above 0", where="importance of keys")
+        raise GemelError(ErrorCode.PARAMETER, "each key needs a cost above 0", where="importance of keys")
     if k.max() > n:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "records cannot agree with more records than there are",
             where="k",

@@ -14,15 +14,15 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import text_of
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.candidate import Candidate
-from tryst.risk.protection.changes import Change
-from tryst.risk.protection.key_table import KeyTable
-from tryst.risk.protection.request import Request
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.coding import text_of
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.protection.candidate import Candidate
+from gemel.risk.protection.changes import Change
+from gemel.risk.protection.key_table import KeyTable
+from gemel.risk.protection.request import Request
 
-DOCUMENT, VERSION = "tryst-protection", 1
+DOCUMENT, VERSION = "gemel-protection", 1
 
 
 def log_of(
@@ -78,35 +78,35 @@ def values_digest(frame: pl.DataFrame) -> str:
     return found.hexdigest()
 
 
-def verify(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[TrystError]:
+def verify(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[GemelError]:
     """How a file differs from what its log describes; nothing where it does not.
 
     Raises
     ------
-    TrystError
+    GemelError
         MALFORMED where the log is none.
     """
     if log.get("document") != DOCUMENT or log.get("version") != VERSION:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MALFORMED,
             "this is not the log of a protection",
             where="--verify",
             got=f"document {log.get('document')!r}, version {log.get('version')!r}",
-            remedy="give the file that `tryst risk protect --log` wrote",
+            remedy="give the file that `gemel risk protect --log` wrote",
         )
     try:
         return _differences(frame, log, where)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.MALFORMED, "the log lacks an entry, or has one of another kind", where="--verify"
         ) from error
 
 
-def _differences(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[TrystError]:
-    found: list[TrystError] = []
+def _differences(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[GemelError]:
+    found: list[GemelError] = []
 
     def differs(what: str, got: str, place: str = where, remedy: str = "") -> None:
-        found.append(TrystError(ErrorCode.SOURCE, what, where=place, got=got, remedy=remedy))
+        found.append(GemelError(ErrorCode.SOURCE, what, where=place, got=got, remedy=remedy))
 
     if frame.height != log["records"]:
         differs(f"the log describes {log['records']:,} records", f"{frame.height:,}")

@@ -20,17 +20,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress
-from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.candidate import Candidate, Setting, measured
-from tryst.risk.protection.information import level_losses
-from tryst.risk.protection.key_table import KeyTable, Node
-from tryst.risk.protection.lattice import minimal_node
-from tryst.risk.protection.local_suppression import suppress
-from tryst.risk.protection.policy import TOLERANCE, Policy, agreeing_weight, record_risks
-from tryst.risk.protection.required_frequency import required_frequencies, required_frequency
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress
+from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.protection.candidate import Candidate, Setting, measured
+from gemel.risk.protection.information import level_losses
+from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.lattice import minimal_node
+from gemel.risk.protection.local_suppression import suppress
+from gemel.risk.protection.policy import TOLERANCE, Policy, agreeing_weight, record_risks
+from gemel.risk.protection.required_frequency import required_frequencies, required_frequency
 
 SHARES = (0.0, 0.01, 0.1, 1.0)
 """Of the records, that may be left to suppression."""
@@ -60,7 +60,7 @@ def candidates(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER: k above the number of records; a risk below what any file of this size can have.
     """
     plain = level_losses(table, setting.joints)
@@ -165,7 +165,7 @@ def _needed(setting: Setting, policy: Policy, n: int) -> int:
     """f that each record needs, by k and by the limit on its risk."""
     needed = max(1, policy.k or 1)
     if needed > n:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "k is above the number of records",
             where="--k",
@@ -175,7 +175,7 @@ def _needed(setting: Setting, policy: Policy, n: int) -> int:
     if policy.max_record_risk is not None and setting.by_file_alone and setting.population is None:
         by_risk = required_frequency(policy.max_record_risk, setting.fraction, n)
         if by_risk > n:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "no file of so many records has so small a risk",
                 where="--max-record-risk",

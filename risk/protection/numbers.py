@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 Numbers = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER: no variable has so many records.
 
     Notes
@@ -57,7 +57,7 @@ def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]
     there = ~np.isnan(numbers)
     maximum = int(there.sum(axis=0).max(initial=0))
     if not 2 <= k <= maximum:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "groups have at least 2 records and at most all that have a number",
             where="--microaggregate",
@@ -200,7 +200,7 @@ def add_noise(numbers: Numbers, share: float, generator: np.random.Generator) ->
     .. [1] Kim, A method for limiting disclosure in microdata based on random noise and transformation, 1986.
     """
     if not 0.0 < share < np.inf:
-        raise TrystError(ErrorCode.PARAMETER, "a share of noise is above 0", where="--noise", got=f"{share:g}")
+        raise GemelError(ErrorCode.PARAMETER, "a share of noise is above 0", where="--noise", got=f"{share:g}")
     there = ~np.isnan(numbers)
     able = np.array([len(np.unique(column[own])) > 1 for column, own in zip(numbers.T, there.T, strict=True)])
     found = np.full(numbers.shape, np.nan)
@@ -242,7 +242,7 @@ def round_to(numbers: Numbers, base: float, generator: np.random.Generator | Non
     one missing.
     """
     if not 0.0 < base < np.inf:
-        raise TrystError(ErrorCode.PARAMETER, "a base of rounding is above 0", where="--round", got=f"{base:g}")
+        raise GemelError(ErrorCode.PARAMETER, "a base of rounding is above 0", where="--round", got=f"{base:g}")
     units = np.clip(numbers / base, -_UNITS, _UNITS)
     if generator is None:
         made = np.floor(units + 0.5) * base

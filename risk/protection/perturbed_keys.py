@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification.coding import Codes
-from tryst.risk.protection.changes import Change
-from tryst.risk.protection.hierarchies import whole_numbers
-from tryst.risk.protection.key_table import KeyTable, Node
-from tryst.risk.protection.methods import Methods
-from tryst.risk.protection.perturbation import (
+from gemel.risk.identification.coding import Codes
+from gemel.risk.protection.changes import Change
+from gemel.risk.protection.hierarchies import whole_numbers
+from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.methods import Methods
+from gemel.risk.protection.perturbation import (
     grouped_matrix,
     invariant_matrix,
     neighbour_matrix,

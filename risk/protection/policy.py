@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.file_level import file_dis
-from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.missing_agreement import agreeing
-from tryst.risk.identification.special_uniques.suda import minimal_uniques
-from tryst.risk.protection.calibrated import UpperEnds
-from tryst.risk.protection.population import ExactRisk
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.identification.special_uniques.suda import minimal_uniques
+from gemel.risk.protection.calibrated import UpperEnds
+from gemel.risk.protection.population import ExactRisk
 
 TOLERANCE = 1e-12  # above a limit, of a number that meets it
 
@@ -46,11 +46,11 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 2:
-            raise TrystError(ErrorCode.PARAMETER, "k must be at least 2", where="--k", got=str(self.k))
+            raise GemelError(ErrorCode.PARAMETER, "k must be at least 2", where="--k", got=str(self.k))
         for name in ("max_correct_matches", "max_record_risk", "max_suppressed"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "a share lies from 0 to 1",
                     where=f"--{name.replace('_', '-')}",
@@ -64,7 +64,7 @@ class Policy:
         known = [f.name for f in fields(cls)]
         unknown = sorted(str(name) for name in given if name not in known)
         if unknown:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a policy has no {', '.join(unknown)}",
                 where=where,
@@ -73,7 +73,7 @@ class Policy:
         for name, value in given.items():
             number = isinstance(value, int) or (name != "k" and isinstance(value, float))
             if not number or isinstance(value, bool):
-                raise TrystError(ErrorCode.PARAMETER, "a limit is a number", where=f"{where}: {name}")
+                raise GemelError(ErrorCode.PARAMETER, "a limit is a number", where=f"{where}: {name}")
         return cls(**given)
 
     @property

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.risk.protection.calibrated import UpperEnds
-from tryst.risk.protection.policy import TOLERANCE, FileRisk, Policy
+from gemel.risk.protection.calibrated import UpperEnds
+from gemel.risk.protection.policy import TOLERANCE, FileRisk, Policy
 
 UPPER_WORDS = {"calibrated": "the calibrated upper end", "bound": "the bound 1/f"}
 """The kinds of upper ends, as a sentence has them."""

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import Codes, Counts, tally
-from tryst.risk.identification.missing_agreement import agreeing
-from tryst.risk.protection.key_table import KeyTable, Node, value_codes
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.coding import Codes, Counts, tally
+from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.protection.key_table import KeyTable, Node, value_codes
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Population:
 
         Raises
         ------
-        TrystError
+        GemelError
             It is smaller than the file, or has fewer people of a combination than the file has records.
         """
         labels, own = value_codes({name: columns[name] for name in table.names}, missing_values)
@@ -107,7 +107,7 @@ class Population:
     def _require_to_hold(self, table: KeyTable) -> None:
         n = len(table.codes)
         if self.counts.sum() < n:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the population is smaller than the file",
                 where="--population",
@@ -120,7 +120,7 @@ class Population:
         F = agreeing(cells, self.cells, self.counts, table.sizes(bottom).tolist())
         short = int((f > F).sum())
         if short:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "combinations of key values occur more often in the file than in the population",
                 where="--population",

@@ -12,22 +12,22 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress
-from tryst.risk.identification.survey_weights import check_weights
-from tryst.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
-from tryst.risk.protection.changes import Change, changed_numbers, numeric, strata_of
-from tryst.risk.protection.comparison import utility_of
-from tryst.risk.protection.information import information
-from tryst.risk.protection.key_table import KeyTable, Node
-from tryst.risk.protection.log import log_of
-from tryst.risk.protection.methods import STRENGTHS, Methods
-from tryst.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
-from tryst.risk.protection.perturbed_keys import perturbed_keys
-from tryst.risk.protection.policy import Policy
-from tryst.risk.protection.policy_decision import UPPER_WORDS, policy_decision
-from tryst.risk.protection.population import Population
-from tryst.risk.protection.request import Request
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress
+from gemel.risk.identification.survey_weights import check_weights
+from gemel.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
+from gemel.risk.protection.changes import Change, changed_numbers, numeric, strata_of
+from gemel.risk.protection.comparison import utility_of
+from gemel.risk.protection.information import information
+from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.log import log_of
+from gemel.risk.protection.methods import STRENGTHS, Methods
+from gemel.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
+from gemel.risk.protection.perturbed_keys import perturbed_keys
+from gemel.risk.protection.policy import Policy
+from gemel.risk.protection.policy_decision import UPPER_WORDS, policy_decision
+from gemel.risk.protection.population import Population
+from gemel.risk.protection.request import Request
 
 _OTHER_K = (5, 10)
 _NEARLY_OWN = 0.9  # distinct values per record from which a column that is published as it is may identify
@@ -78,13 +78,13 @@ def protect(
 
     Raises
     ------
-    TrystError
+    GemelError
         A name or number of the request that does not fit the file; PARAMETER where no candidate meets the policy.
     """
     request.check(frame.columns)
     searched = request.methods.searched
     if not frame.height:
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
+        raise GemelError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
     original = request.table(frame, population)
     whole = None if population is None else Population.of(original, population, request.missing_values)
     weights = None
@@ -181,7 +181,7 @@ def _tried(
         part = partial(_part, progress, number, len(strengths))
         try:
             found = candidates(table, own, aims, part)
-        except TrystError:
+        except GemelError:
             if strength is None or strength == STRENGTHS[-1]:
                 raise  # without changes a limit may be out of reach, and with them not
             found = []
@@ -198,7 +198,7 @@ def _aims(policy: Policy) -> list[Policy]:
     return [*aims, *([replace(policy, max_correct_matches=None)] if policy.max_correct_matches else [])]
 
 
-def _unmet(found: Sequence[Candidate], request: Request) -> TrystError:
+def _unmet(found: Sequence[Candidate], request: Request) -> GemelError:
     limits = ", ".join(f"{name} {value:g}" for name, value in request.policy.limits.items())
     # A file that was judged by two numbers met the policy by the counts, so it is nearer than one that did not.
     nearest = min(found, key=lambda c: (c.risk.upper is None, len(c.breaches), c.risk.judged_matches), default=None)
@@ -209,7 +209,7 @@ def _unmet(found: Sequence[Candidate], request: Request) -> TrystError:
         got += f" by {UPPER_WORDS[upper.by]}, and meets the policy by the counts alone"
         got += f"; no calibrated estimate: {upper.why}" if upper.why else ""
         remedy += "; or name what risk is measured against: --population, or a limit --k, by which the counts decide"
-    return TrystError(
+    return GemelError(
         ErrorCode.PARAMETER,
         f"nothing that was tried meets the policy ({limits})",
         where="policy",

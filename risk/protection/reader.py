@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.records.registry import BY_ENDING
-from tryst.common.yaml_document import DocumentKind, read_yaml
-from tryst.risk.protection.policy import Policy
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.records.registry import BY_ENDING
+from gemel.common.yaml_document import DocumentKind, read_yaml
+from gemel.risk.protection.policy import Policy
 
 PARQUET = (".parquet", ".pq")
 _WRITTEN = ("csv", "parquet")
@@ -50,9 +50,9 @@ def read_hierarchy(path: Path) -> Sequence[Sequence[str]]:
     except OSError as error:
         raise file_error(ErrorCode.SOURCE, "the hierarchy cannot be read", path, error) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise TrystError(ErrorCode.SOURCE, "is no CSV in UTF-8", where=str(path)) from error
+        raise GemelError(ErrorCode.SOURCE, "is no CSV in UTF-8", where=str(path)) from error
     if not rows or not rows[0] or rows[0][0].lower() != "value":
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "a hierarchy begins with a heading whose first column is `value`",
             where=str(path),
@@ -68,12 +68,12 @@ def read_policy(path: Path) -> Policy:
     except OSError as error:
         raise file_error(ErrorCode.SOURCE, "the policy cannot be read", path, error) from error
     except UnicodeDecodeError as error:
-        raise TrystError(ErrorCode.SOURCE, "is no text in UTF-8", where=str(path)) from error
+        raise GemelError(ErrorCode.SOURCE, "is no text in UTF-8", where=str(path)) from error
     given = read_yaml(text, str(path), _POLICY).value
     if isinstance(given, dict) and set(given) == {"policy"}:
         given = given["policy"]
     if not isinstance(given, dict):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE, "a policy is names and limits", where=str(path), remedy="write `k: 3` for example"
         )
     return Policy.read(given, str(path))
@@ -86,7 +86,7 @@ def read_log(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise file_error(ErrorCode.SOURCE, "the log cannot be read", path, error) from error
     except ValueError as error:
-        raise TrystError(ErrorCode.MALFORMED, "the log is no JSON", where=str(path)) from error
+        raise GemelError(ErrorCode.MALFORMED, "the log is no JSON", where=str(path)) from error
     if not isinstance(found, dict):
-        raise TrystError(ErrorCode.MALFORMED, "the log is no JSON object", where=str(path))
+        raise GemelError(ErrorCode.MALFORMED, "the log is no JSON object", where=str(path))
     return found

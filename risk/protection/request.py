@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import Missing, text_of
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
-from tryst.risk.identification.matching.recoding_search import minimal_recoding
-from tryst.risk.protection.hierarchies import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.coding import Missing, text_of
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
+from gemel.risk.identification.matching.recoding_search import minimal_recoding
+from gemel.risk.protection.hierarchies import (
     Hierarchy,
     default_hierarchy,
     hierarchy_of_groups,
@@ -22,9 +22,9 @@ from tryst.risk.protection.hierarchies import (
     number_hierarchy,
     quantile_hierarchy,
 )
-from tryst.risk.protection.key_table import KeyTable, value_codes
-from tryst.risk.protection.methods import Levels, Methods
-from tryst.risk.protection.policy import Policy
+from gemel.risk.protection.key_table import KeyTable, value_codes
+from gemel.risk.protection.methods import Levels, Methods
+from gemel.risk.protection.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Request:
 
         Raises
         ------
-        TrystError
+        GemelError
             FIELD_MISSING or PARAMETER.
         """
         levels, methods = self.levels, self.methods
@@ -91,7 +91,7 @@ class Request:
         for option, names in of_columns.items():
             absent = [n for n in names if n not in columns]
             if absent:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.FIELD_MISSING,
                     f"there is no column {', '.join(absent)}",
                     where=option,
@@ -111,14 +111,14 @@ class Request:
         for option, names in of_keys.items():
             unknown = [n for n in names if n not in self.keys]
             if unknown:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     f"there is no key {', '.join(unknown)}",
                     where=option,
                     remedy=f"the keys are: {', '.join(self.keys)}",
                 )
         if len(set(self.keys)) != len(self.keys) or not self.keys:
-            raise TrystError(ErrorCode.PARAMETER, "name at least one key, and each once", where="--keys")
+            raise GemelError(ErrorCode.PARAMETER, "name at least one key, and each once", where="--keys")
         for what, first, second in (
             ("a key is recoded, and its numbers are not changed", self.keys, methods.numeric),
             ("a key cannot be dropped; its last level leaves it out", self.keys, self.dropped),
@@ -133,9 +133,9 @@ class Request:
         ):
             both = [n for n in first if n in second]
             if both:
-                raise TrystError(ErrorCode.PARAMETER, what, where="options", got=f"both for {', '.join(both)}")
+                raise GemelError(ErrorCode.PARAMETER, what, where="options", got=f"both for {', '.join(both)}")
         if not 0.0 < self.fraction <= 1.0:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "the sampling fraction must lie above 0 and be at most 1",
                 where="--fraction",
@@ -148,7 +148,7 @@ class Request:
 
         Raises
         ------
-        TrystError
+        GemelError
             FIELD_MISSING: the population has not all keys; others as of the hierarchies.
         """
         columns = {k: frame[k] for k in self.keys} if population is None else self._with_population(frame, population)
@@ -166,14 +166,14 @@ class Request:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER for a level that the hierarchy does not have.
         """
         found = {}
         for name, level in self.levels.fixed.items():
             q = table.names.index(name)
             if not 0 <= level <= table.heights[q]:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "the hierarchy has no such level",
                     where=f"--levels, {name}",
@@ -202,7 +202,7 @@ class Request:
     def _with_population(self, frame: pl.DataFrame, population: pl.DataFrame) -> dict[str, pl.Series]:
         absent = [k for k in self.keys if k not in population.columns]
         if absent:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.FIELD_MISSING,
                 f"the population has no column {', '.join(absent)}",
                 where="--population",
@@ -223,7 +223,7 @@ class Request:
             number = len(value_codes({name: frame[name]}, self.missing_values)[0][name])
             if 1 < len(set(own[:number])) < number:
                 if len(values[name]) > number:
-                    raise TrystError(
+                    raise GemelError(
                         ErrorCode.PARAMETER,
                         "groups found for the records do not hold all values of the population",
                         where=f"--find-recoding, {name}",
@@ -237,7 +237,7 @@ class Request:
 def sampling_fraction(given: float | None, records: int, people: int | None) -> float:
     """The sampling fraction that is given, or that of the size of a population; PARAMETER for neither or both."""
     if (given is None) == (people is None):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the population says which fraction of it the file is"
             if given is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
+from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 
 
 def required_frequencies(risk: ArrayLike, pi: ArrayLike, maximum: int) -> NDArray[np.int64]:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.utility import hellinger
-from tryst.risk.identification.coding import Codes
-from tryst.risk.models.divergence import divergence_terms
-from tryst.risk.protection.key_table import KeyTable, Node
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.utility import hellinger
+from gemel.risk.identification.coding import Codes
+from gemel.risk.models.divergence import divergence_terms
+from gemel.risk.protection.key_table import KeyTable, Node
 
 _CELLS = 4_000_000  # of a two-way table
 
@@ -120,7 +120,7 @@ def linear_regression(
     x, y = design[there], outcome[there]
     freedom = len(y) - x.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(x) < x.shape[1]:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the regression has terms that the file does not identify",
             where="--model",

@@ -4,7 +4,7 @@
 the colours on a light ground and on a dark one.
 """
 
-from tryst.risk.report.drawing import draw
-from tryst.risk.report.page import rendered, write_page
+from gemel.risk.report.drawing import draw
+from gemel.risk.report.page import rendered, write_page
 
 __all__ = ["draw", "rendered", "write_page"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from tryst.common.language import decimals, gettext, marked, ngettext
+from gemel.common.language import decimals, gettext, marked, ngettext
 
 _COLUMNS = frozenset(
     (

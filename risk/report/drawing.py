@@ -8,9 +8,9 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup, escape
 
-from tryst.common.language import current
-from tryst.risk.report.chart_table import beside
-from tryst.risk.report.palette import INK, LINE, SOFT
+from gemel.common.language import current
+from gemel.risk.report.chart_table import beside
+from gemel.risk.report.palette import INK, LINE, SOFT
 
 _STYLE = {
     "font": "sans-serif",

@@ -10,12 +10,12 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from tryst.common.durable import write_text
-from tryst.common.language import current, gettext, ngettext
-from tryst.risk.report.palette import colour_rules
-from tryst.risk.report.phrases import WARNINGS, Phrases
+from gemel.common.durable import write_text
+from gemel.common.language import current, gettext, ngettext
+from gemel.risk.report.palette import colour_rules
+from gemel.risk.report.phrases import WARNINGS, Phrases
 
-_HERE = "tryst.risk.report"
+_HERE = "gemel.risk.report"
 _WARNINGS = Phrases(WARNINGS)
 _SHARED = ("shell.html.j2", "warnings.html.j2")
 

@@ -15,9 +15,9 @@ from string import Formatter
 
 from markupsafe import Markup
 
-from tryst.common.documents.warning_codes import BY_SUBJECT, CONTRIBUTION, LEAKAGE
-from tryst.common.language import clauses as joined
-from tryst.common.language import current, decimals, gettext, listed
+from gemel.common.documents.warning_codes import BY_SUBJECT, CONTRIBUTION, LEAKAGE
+from gemel.common.language import clauses as joined
+from gemel.common.language import current, decimals, gettext, listed
 
 _LONGEST, _DEEPEST = 1_500, 3
 """Characters of a sentence, and phrases inside of phrases, above which no form is looked for: none is so long."""

@@ -17,19 +17,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from gemel.carole.configuration import template
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Party, Role, Side
+from gemel.common.pki import Provisioned, provision, server_name
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.specification import load_specification, specification_digest
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
+from gemel.protos.linkage.v1 import project_pb2
 from tests.ports import free_port
 from tests.specifications import heading
-from tryst.carole.configuration import template
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Party, Role, Side
-from tryst.common.pki import Provisioned, provision, server_name
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.specification import load_specification, specification_digest
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
-from tryst.protos.linkage.v1 import project_pb2
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
@@ -68,9 +68,9 @@ class Deployment:
     def log(self, party: str) -> str:
         return (self.logs / f"{party}.log").read_text()
 
-    def tryst(self, *arguments: str, party: str) -> str:
+    def gemel(self, *arguments: str, party: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "tryst.common.command", party, *arguments, "--config", str(self.config(party))],
+            [sys.executable, "-m", "gemel.common.command", party, *arguments, "--config", str(self.config(party))],
             capture_output=True,
             text=True,
             timeout=60,
@@ -170,25 +170,25 @@ def test_a_linkage_by_three_processes_and_no_value_in_any_log(deploy) -> None:
         driver.approve("planted", digest)
 
         def waits() -> bool:
-            projects = json.loads(deployment.tryst("status", "--json", party="alice"))["projects"]
+            projects = json.loads(deployment.gemel("status", "--json", party="alice"))["projects"]
             return bool(projects) and projects[0]["waits_for_operator"] and projects[0]["rows"] == 600
 
         wait(waits, services)
-        assert "waits for you" in deployment.tryst("status", party="alice")
-        assert "600 rows" in deployment.tryst("profile", party="alice")
-        assert digest.hex() in deployment.tryst("specification", party="alice")
-        done = deployment.tryst("approve", "--yes", "--digest", digest.hex(), party="alice")
+        assert "waits for you" in deployment.gemel("status", party="alice")
+        assert "600 rows" in deployment.gemel("profile", party="alice")
+        assert digest.hex() in deployment.gemel("specification", party="alice")
+        done = deployment.gemel("approve", "--yes", "--digest", digest.hex(), party="alice")
         assert "Approved: Carole has the signature" in done
         wait(lambda: driver.get("planted")[0].state == CONTRIBUTED, services)
         list(driver.watch("planted", driver.start("planted").run))
         wait(lambda: all(side.result_acknowledged for side in driver.get("planted")[0].sides), services)
         found = {
-            side: json.loads(deployment.tryst("status", "--json", party=str(side)))["projects"][0] for side in Side
+            side: json.loads(deployment.gemel("status", "--json", party=str(side)))["projects"][0] for side in Side
         }
         shown = "".join(
-            deployment.tryst(command, party=str(side)) for side in Side for command in ("status", "profile")
+            deployment.gemel(command, party=str(side)) for side in Side for command in ("status", "profile")
         )
-        deployment.tryst("stop", party="alice")
+        deployment.gemel("stop", party="alice")
     links = {side: pl.read_parquet(Path(found[side]["results"]) / "links.parquet") for side in Side}
     joined = links[Side.ALICE].join(links[Side.BOB], on="link_id", suffix="_bob")
     right = sum(a[3:] == b[3:] for a, b in joined.select("identifier", "identifier_bob").rows())

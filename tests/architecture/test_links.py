@@ -76,7 +76,7 @@ def missing_paths(text: str) -> list[str]:
 def missing_modules(text: str) -> list[str]:
     """Modules that a command runs, or that are named by their full name, and that do not exist."""
     found = []
-    for dotted in re.findall(r"(?<![\w/.-])tryst(?:\.[a-z_]+)+\b", text):
+    for dotted in re.findall(r"(?<![\w/.-])gemel(?:\.[a-z_]+)+\b", text):
         if not (REPOSITORY / dotted).exists() and not _exists(dotted):
             found.append(dotted)
     for benchmark in re.findall(r"python -m benchmarks ([a-z]\w*)", text):
@@ -123,11 +123,11 @@ def test_a_missing_path_is_found() -> None:
         "test_nothing.py",
     ]
     assert not missing_paths("`common/errors.py`, `tests/**/test_links.py`, `deploy/parties`, `a/b`, `/etc/hosts`")
-    assert missing_modules("`python -m tryst.common.nothing`, python -m benchmarks nothing") == [
-        "tryst.common.nothing",
+    assert missing_modules("`python -m gemel.common.nothing`, python -m benchmarks nothing") == [
+        "gemel.common.nothing",
         "benchmarks nothing",
     ]
-    assert not missing_modules("`tryst.common.errors`, python -m benchmarks encode")
+    assert not missing_modules("`gemel.common.errors`, python -m benchmarks encode")
 
 
 def test_the_architecture_page_lists_the_import_contracts() -> None:

@@ -79,7 +79,7 @@ def test_prose_uses_the_vocabulary(folder: str) -> None:
 
 
 def test_the_top_uses_the_vocabulary() -> None:
-    files = [*REPOSITORY.glob("*.md"), REPOSITORY / "pyproject.toml", *REPOSITORY.glob("tryst/*.py")]
+    files = [*REPOSITORY.glob("*.md"), REPOSITORY / "pyproject.toml", *REPOSITORY.glob("gemel/*.py")]
     wrong = [f"{file.name}: {line}" for file in sorted(files) for line in in_file(file)]
     assert not wrong, "\n".join(wrong)
 

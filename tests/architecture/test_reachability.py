@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import tryst
-import tryst.risk
+import gemel
+import gemel.risk
 from tests.architecture.reachability import Definition, Module, Reachability, read_tree, template_names
 from tests.architecture.tree import BENCHMARKS, PRODUCT, REPOSITORY
 
@@ -23,21 +23,21 @@ DOCUMENTS = "tests.generated_docs"
 def maintainers_commands() -> list[str]:
     """The modules of the product that CONTRIBUTING.md or the Makefile runs."""
     texts = [(REPOSITORY / name).read_text(encoding="utf-8") for name in ("CONTRIBUTING.md", "Makefile")]
-    return [name for text in texts for name in re.findall(r"python -m (tryst\.[\w.]+)", text)]
+    return [name for text in texts for name in re.findall(r"python -m (gemel\.[\w.]+)", text)]
 
 
 def documented_methods(modules: dict[str, Module]) -> set[tuple[Definition, str]]:
     """Class and method of the calls that a document names by their whole dotted names, for programs of a reader's."""
     texts = [path.read_text(encoding="utf-8") for path in sorted((REPOSITORY / "docs").rglob("*.md"))]
-    named = [each for text in texts for each in re.findall(r"`(tryst\.[\w.]+)\.([A-Z]\w*)\.(\w+)`", text)]
+    named = [each for text in texts for each in re.findall(r"`(gemel\.[\w.]+)\.([A-Z]\w*)\.(\w+)`", text)]
     return {(modules[module].definitions[owner], method) for module, owner, method in named}
 
 
 def public_names(modules: dict[str, Module]) -> set[Definition]:
-    """What `import tryst` and `tryst.risk` offer to a reader's programs."""
-    offered = [*tryst.PUBLIC.items(), *tryst.risk.PUBLIC.items()]
+    """What `import gemel` and `gemel.risk` offer to a reader's programs."""
+    offered = [*gemel.PUBLIC.items(), *gemel.risk.PUBLIC.items()]
     found = {modules[module].definitions[name] for name, module in offered if name in modules[module].definitions}
-    return found | {modules["tryst.risk"].definitions["PUBLIC"]}
+    return found | {modules["gemel.risk"].definitions["PUBLIC"]}
 
 
 def test_every_definition_is_reached() -> None:
@@ -45,7 +45,7 @@ def test_every_definition_is_reached() -> None:
     modules[DOCUMENTS] = Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")
     roots = [name for name in modules if name.endswith(".__main__")]
     roots += [name for name in modules if ".migrations.versions." in name]
-    roots += ["tryst.common.command", "tryst.risk", DOCUMENTS, *maintainers_commands()]
+    roots += ["gemel.common.command", "gemel.risk", DOCUMENTS, *maintainers_commands()]
     templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
     callers = read_tree(REPOSITORY, BENCHMARKS)
     reached = Reachability(modules, roots, templates, callers, documented_methods(modules), public_names(modules))

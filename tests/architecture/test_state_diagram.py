@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gemel.carole.projects.diagram import state_diagram
+from gemel.carole.projects.state import State
 from tests.generated_docs import DOCS
-from tryst.carole.projects.diagram import state_diagram
-from tryst.carole.projects.state import State
 
 
 def test_the_page_shows_the_table_of_transitions() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 PRODUCT = {
-    f"tryst.{name}": Path(name) for name in ("common", "risk", "carole", "coordinator", "alice", "bob", "protos")
+    f"gemel.{name}": Path(name) for name in ("common", "risk", "carole", "coordinator", "alice", "bob", "protos")
 }
 """Import name to folder."""
 BENCHMARKS = {"benchmarks": Path("benchmarks")}

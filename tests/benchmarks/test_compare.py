@@ -17,7 +17,7 @@ def test_a_table_of_rates_is_printed(peer, capsys, monkeypatch):
     assert compare.main(["--rows", "700", "--rounds", "2", "--bits", "64", "512"]) == 0
     printed = capsys.readouterr().out
     for bits in (64, 512):
-        for what in ("tryst, 1 thread", "tryst, 2 threads", "ratio of 2 threads to 1"):
+        for what in ("gemel, 1 thread", "gemel, 2 threads", "ratio of 2 threads to 1"):
             (found,) = re.findall(rf"^ +{bits} {what} +([\d.]+) +([\d.]+) +([\d.]+)$", printed, re.MULTILINE)
             median, minimum, maximum = map(float, found)
             assert 0 <= minimum <= median <= maximum

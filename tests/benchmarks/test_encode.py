@@ -8,12 +8,12 @@ from benchmarks import encode
 
 
 @pytest.mark.slow
-def test_it_measures_tryst_without_a_peer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_measures_gemel_without_a_peer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encode, "_peer_version", lambda python: None)
     monkeypatch.setattr(encode, "_signing", lambda rounds, threads: None)
     assert encode.main(["--rows", "300", "--rounds", "1", "--threads", "1"]) == 0
     text = capsys.readouterr().out
-    assert "only Tryst is measured" in text
+    assert "only Gemel is measured" in text
     assert "300 records of 5 fields" in text
-    assert "tryst, 1 core" in text
+    assert "gemel, 1 core" in text
     assert "distinct signatures" in text

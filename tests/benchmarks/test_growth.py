@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pytest
 
 from benchmarks.growth import Columns, files, rows_of_a_block, table, three_sizes, worst
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import EVERYBODY
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.risk.leakage.leakage_assessment import assess
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import EVERYBODY
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.risk.leakage.leakage_assessment import assess
 
 ROWS, SAMPLE = 10_000, 1_000
 

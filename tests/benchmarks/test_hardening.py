@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.hardening import Variant, public_names, variants, without_addresses
 from benchmarks.modes import FEBRL, PEOPLE
-from tryst.common.specification import dump_specification, encoding_digest, load_specification
-from tryst.common.specification.model.fields import MAX_LISTED
+from gemel.common.specification import dump_specification, encoding_digest, load_specification
+from gemel.common.specification.model.fields import MAX_LISTED
 
 
 @pytest.mark.parametrize("text", [FEBRL, PEOPLE], ids=["febrl", "people"])

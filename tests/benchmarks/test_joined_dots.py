@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from benchmarks.papers._smith2011_charts import with_joined_dots
-from tryst.risk.report import draw
+from gemel.risk.report import draw
 
 
 def test_every_dot_is_drawn_where_it_was():

@@ -13,13 +13,13 @@ from benchmarks._shared_attacks import KeptPairs, blocks_by_size, handles_by_lev
 from benchmarks._shared_case import Case, made
 from benchmarks._shared_views import SharedFile, read_fields
 from benchmarks.leakage import SECTIONS
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.risk.leakage.pairs import ABSENT, EQUAL
-from tryst.risk.leakage.recovery import UNKNOWN
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.risk.leakage.pairs import ABSENT, EQUAL
+from gemel.risk.leakage.recovery import UNKNOWN
 
 
 @pytest.fixture(scope="module")

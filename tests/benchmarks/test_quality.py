@@ -14,8 +14,8 @@ import pytest
 from benchmarks import DATA
 from benchmarks._quality_files import BORN, BORN_WITHIN, COMMON_NAMES, KINDS, namesakes, overlapping
 from benchmarks._quality_programs import Limits, by_peer
-from tryst.coordinator.demonstration.people import TRUTH
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.coordinator.demonstration.people import TRUTH
+from gemel.coordinator.draft.specification_draft import draft
 
 
 def in_common(alice: pl.DataFrame, bob: pl.DataFrame) -> int:

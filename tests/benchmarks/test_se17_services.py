@@ -11,7 +11,7 @@ import pytest
 from benchmarks.papers._se17_services import KNOWN, SETTINGS, Draw, network_cells, specification
 from benchmarks.papers._se17_services_section import area_above, section_of, with_section
 from benchmarks.papers.se17 import KEYS, SURNAMES_OF_FILES, TRAINING, drawn_files, linked
-from tryst.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.drivers import driver_network
 
 PAPER, BELIEVED, _ = SETTINGS
 

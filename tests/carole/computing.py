@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from gemel.carole.service.computation_sessions import Session
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.event_loop import run_in_loop
+from gemel.common.rpc.joined_session import JoinedSession, joined_session
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import SessionTerms
 from tests.carole.deployment import Deployment
-from tryst.carole.service.computation_sessions import Session
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.event_loop import run_in_loop
-from tryst.common.rpc.joined_session import JoinedSession, joined_session
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import SessionTerms
 
 NAMES = ("carole", "coordinator", "steward")
 RUN = "0" * 32

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.parties import Side
+from gemel.common.pki.certificates import Validity
+from gemel.common.pki.provisioning import Provisioned, provision
 from tests.carole.deployment import Deployment, Upload, make_upload, people
-from tryst.common.parties import Side
-from tryst.common.pki.certificates import Validity
-from tryst.common.pki.provisioning import Provisioned, provision
 
 
 @pytest.fixture(scope="session")

@@ -12,41 +12,41 @@ import grpc
 import numpy as np
 import polars as pl
 
-from tests.specifications import heading
-from tryst.carole.configuration import load_carole, template
-from tryst.carole.service.application import Application
-from tryst.carole.service.computation import Computation
-from tryst.carole.service.supervisor import Supervisor
-from tryst.carole.store import Store
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.store import milliseconds
-from tryst.common.audit.custodian_decline import sign_decline
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.encoding import SignatureSet, layout_of, to_bytes
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.check import key_check_value
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.epochs import approval_parts, sign_new_epoch
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role, Side
-from tryst.common.pki.certificates import server_name
-from tryst.common.pki.provisioning import Provisioned
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.transfer import Fetch
-from tryst.common.specification import encoding_digest, load_specification, specification_digest
-from tryst.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
-from tryst.common.wire.chunks import Chunk
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.protos.linkage.v1 import (
+from gemel.carole.configuration import load_carole, template
+from gemel.carole.service.application import Application
+from gemel.carole.service.computation import Computation
+from gemel.carole.service.supervisor import Supervisor
+from gemel.carole.store import Store
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.store import milliseconds
+from gemel.common.audit.custodian_decline import sign_decline
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.encoding import SignatureSet, layout_of, to_bytes
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.check import key_check_value
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.epochs import approval_parts, sign_new_epoch
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role, Side
+from gemel.common.pki.certificates import server_name
+from gemel.common.pki.provisioning import Provisioned
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.transfer import Fetch
+from gemel.common.specification import encoding_digest, load_specification, specification_digest
+from gemel.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
+from gemel.common.wire.chunks import Chunk
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.protos.linkage.v1 import (
     contribution_pb2,
     coordination_pb2,
     coordination_pb2_grpc,
     custody_pb2,
     custody_pb2_grpc,
 )
+from tests.specifications import heading
 
 SPECIFICATION = (
     heading("trial")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tryst.carole.bucket import Bucket
-from tryst.carole.cluster.engine_section import DaskEngine
-from tryst.carole.cluster.tls import require_admitted
-from tryst.carole.configuration import load_carole, template
-from tryst.common.configuration import size_in_bytes
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.fairness import MemberLimits
+from gemel.carole.bucket import Bucket
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.cluster.tls import require_admitted
+from gemel.carole.configuration import load_carole, template
+from gemel.common.configuration import size_in_bytes
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.fairness import MemberLimits
 
 GOOD = template("0.0.0.0:7443")
 
@@ -88,7 +88,7 @@ def test_blobs_may_be_in_a_bucket(tmp_path: Path) -> None:
     ],
 )
 def test_a_bucket_by_a_wrong_url_or_without_tls_is_refused(tmp_path: Path, old: str, new: str, match: str) -> None:
-    with pytest.raises(TrystError, match=match) as caught:
+    with pytest.raises(GemelError, match=match) as caught:
         load_carole(written(tmp_path, GOOD.replace("blobs: store/blobs", OBJECTS.replace(old, new))))
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert "secretword" not in str(caught.value)
@@ -101,11 +101,11 @@ def test_an_object_store_on_this_machine_may_do_without_tls(tmp_path: Path) -> N
 
 
 def test_postgresql_takes_no_password_from_the_file(tmp_path: Path) -> None:
-    url = "postgresql+psycopg://carole@db.example.org/tryst"
+    url = "postgresql+psycopg://carole@db.example.org/gemel"
     found = load_carole(written(tmp_path, GOOD.replace("sqlite:///store/carole.db", url)))
     assert found.store.database == url
     assert "db.example.org" not in repr(found)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         load_carole(written(tmp_path, GOOD.replace("sqlite:///store/carole.db", url.replace("@", ":secretword@", 1))))
     assert "password" in str(caught.value)
     assert "secretword" not in str(caught.value)
@@ -140,7 +140,7 @@ def test_postgresql_takes_no_password_from_the_file(tmp_path: Path) -> None:
 )
 def test_errors_are_named_by_key_without_the_value(tmp_path: Path, old: str, new: str, named: str) -> None:
     assert old in GOOD
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         load_carole(written(tmp_path, GOOD.replace(old, new)))
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert named in str(caught.value)
@@ -149,7 +149,7 @@ def test_errors_are_named_by_key_without_the_value(tmp_path: Path, old: str, new
 
 def test_all_errors_at_once(tmp_path: Path) -> None:
     text = GOOD.replace("threads: 0", "threads: many").replace("version: 1", "version: 7") + "surplus: 1\n"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         load_carole(written(tmp_path, text))
     assert all(word in str(caught.value) for word in ("threads", "version", "surplus"))
 
@@ -164,7 +164,7 @@ ENGINE = """engine:
   address: tls://scheduler.example.org:8786
   ca: cluster/ca.pem
   certificate: cluster/certificate.pem
-  key: /etc/tryst/key.pem
+  key: /etc/gemel/key.pem
   worker_memory: 8GiB
 """
 
@@ -175,7 +175,7 @@ def test_shards_may_be_worked_on_by_a_cluster(tmp_path: Path) -> None:
     found = load_carole(written(tmp_path, GOOD + ENGINE)).engine
     assert isinstance(found, DaskEngine)
     assert found.address == "tls://scheduler.example.org:8786"
-    assert (found.ca, found.key) == (tmp_path / "cluster/ca.pem", Path("/etc/tryst/key.pem"))
+    assert (found.ca, found.key) == (tmp_path / "cluster/ca.pem", Path("/etc/gemel/key.pem"))
     assert found.worker_bytes == 8 << 30
 
 
@@ -186,7 +186,7 @@ def test_shards_may_be_worked_on_by_a_cluster(tmp_path: Path) -> None:
         ("tls://", "", "expected tls://host:port"),
         (":8786", "", "expected tls://host:port"),
         (":8786", ":0", "expected tls://host:port"),
-        ("  key: /etc/tryst/key.pem\n", "", "engine.key: is missing"),
+        ("  key: /etc/gemel/key.pem\n", "", "engine.key: is missing"),
         ("8GiB", "8 GB", "expected a size such as"),
         ("kind: dask", "kind: spark", "engine"),
         ("kind: dask", "kind: local", "unknown key"),
@@ -194,23 +194,23 @@ def test_shards_may_be_worked_on_by_a_cluster(tmp_path: Path) -> None:
 )
 def test_an_engine_without_tls_is_refused(tmp_path: Path, old: str, new: str, match: str) -> None:
     assert old in ENGINE
-    with pytest.raises(TrystError, match=match) as caught:
+    with pytest.raises(GemelError, match=match) as caught:
         load_carole(written(tmp_path, GOOD + ENGINE.replace(old, new, 1)))
     assert caught.value.code is ErrorCode.CONFIGURATION
 
 
 def test_the_files_of_a_clusters_certificates_are_looked_at_before_anything_is_called(tmp_path: Path) -> None:
-    engine = load_carole(written(tmp_path, GOOD + ENGINE.replace("/etc/tryst", "cluster"))).engine
+    engine = load_carole(written(tmp_path, GOOD + ENGINE.replace("/etc/gemel", "cluster"))).engine
     assert isinstance(engine, DaskEngine)
-    with pytest.raises(TrystError, match="the certificate of the cluster's authority cannot be read"):
+    with pytest.raises(GemelError, match="the certificate of the cluster's authority cannot be read"):
         engine.check()
     (tmp_path / "cluster").mkdir()
     for name in ("ca.pem", "certificate.pem", "key.pem"):
         (tmp_path / "cluster" / name).write_text("no certificate")
         (tmp_path / "cluster" / name).chmod(0o644)
-    with pytest.raises(TrystError, match=r"key\.pem"):
+    with pytest.raises(GemelError, match=r"key\.pem"):
         engine.check()
     (tmp_path / "cluster/key.pem").chmod(0o600)
     engine.check()
-    with pytest.raises(TrystError, match="these are not a certificate, its key and an authority's certificate"):
+    with pytest.raises(GemelError, match="these are not a certificate, its key and an authority's certificate"):
         require_admitted(engine.address, engine)

@@ -8,22 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tryst.carole.assessment.inferred_values import expected_share
-from tryst.carole.assessment.largest_risk import by_frequency, ends
-from tryst.carole.assessment.measures import Measure, entry
-from tryst.carole.evaluation.check_field import false_links
-from tryst.carole.evaluation.checked_pairs import CheckedPairs
-from tryst.carole.evaluation.decoys import DecoyCount, precision_by_decoys
-from tryst.carole.evaluation.quality_estimate import corrected_claim
-from tryst.carole.fellegi_sunter.antecedents import same_person
-from tryst.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.link_rule import within_rate
-from tryst.carole.fellegi_sunter.model import match_probabilities, probability
-from tryst.carole.fellegi_sunter.recall import blocking_recall
-from tryst.carole.fellegi_sunter.settings import RuleFields
-from tryst.carole.fellegi_sunter.u import corrected, shares
-from tryst.risk.identification.population_spectrum import Pitman, Spectrum
+from gemel.carole.assessment.inferred_values import expected_share
+from gemel.carole.assessment.largest_risk import by_frequency, ends
+from gemel.carole.assessment.measures import Measure, entry
+from gemel.carole.evaluation.check_field import false_links
+from gemel.carole.evaluation.checked_pairs import CheckedPairs
+from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
+from gemel.carole.evaluation.quality_estimate import corrected_claim
+from gemel.carole.fellegi_sunter.antecedents import same_person
+from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import within_rate
+from gemel.carole.fellegi_sunter.model import match_probabilities, probability
+from gemel.carole.fellegi_sunter.recall import blocking_recall
+from gemel.carole.fellegi_sunter.settings import RuleFields
+from gemel.carole.fellegi_sunter.u import corrected, shares
+from gemel.risk.identification.population_spectrum import Pitman, Spectrum
 
 PROBABILITIES = st.one_of(st.sampled_from([0.0, 5e-324, 1e-17, 1 - 2**-53, 1.0]), st.floats(0, 1))
 INSIDE = st.one_of(st.sampled_from([1e-300, 1e-17, 1e-9, 0.5, 1 - 1e-9, 1 - 2**-53]), st.floats(1e-12, 1 - 1e-12))

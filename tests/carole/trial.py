@@ -6,13 +6,13 @@ import hashlib
 
 import numpy as np
 
-from tryst.carole.projects import Grant, KeyReport, Policy
-from tryst.carole.store import Store
-from tryst.carole.store.registry import NewProject
-from tryst.common.encoding.payload import to_bytes
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, layout_of
-from tryst.common.parties import Role, Side
-from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
+from gemel.carole.projects import Grant, KeyReport, Policy
+from gemel.carole.store import Store
+from gemel.carole.store.registry import NewProject
+from gemel.common.encoding.payload import to_bytes
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, layout_of
+from gemel.common.parties import Role, Side
+from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 
 PROJECT = "trial"
 

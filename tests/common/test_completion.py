@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.command import app
+from gemel.common.command import app
 
 ROOT = Path(__file__).resolve().parents[2]
 
 ASK = """\
-source <(_TRYST_COMPLETE=source_bash tryst)
-complete -p tryst
+source <(_GEMEL_COMPLETE=source_bash gemel)
+complete -p gemel
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-_tryst_completion tryst
+_gemel_completion gemel
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 """What `--install-completion` has bash do, and then the tabulator behind the words."""
@@ -35,13 +35,13 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash is installed")
 @pytest.mark.parametrize(
-    ("words", "candidates"), [("tryst project start b", {"births-2026"}), ("tryst project create lin", set())]
+    ("words", "candidates"), [("gemel project start b", {"births-2026"}), ("gemel project create lin", set())]
 )
 def test_bash(folder: Path, words: str, candidates: set[str]) -> None:
     """Where there are no candidates, `-o default` lets bash complete files."""
-    program = folder / "bin" / "tryst"
+    program = folder / "bin" / "gemel"
     program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\nfrom tryst.common.command import main\nmain()\n")
+    program.write_text(f"#!{sys.executable}\nfrom gemel.common.command import main\nmain()\n")
     program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -61,14 +61,14 @@ def test_bash(folder: Path, words: str, candidates: set[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "candidates"),
     [
-        ("tryst pro", {"project"}),
-        ("tryst project st", {"status", "start"}),
-        ("tryst project start --d", {"--dry-run"}),
-        ("tryst alice approve b", {"births-2026"}),
-        ("tryst project start x", set()),
+        ("gemel pro", {"project"}),
+        ("gemel project st", {"status", "start"}),
+        ("gemel project start --d", {"--dry-run"}),
+        ("gemel alice approve b", {"births-2026"}),
+        ("gemel project start x", set()),
     ],
 )
 def test_candidates(folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, candidates: set[str]) -> None:
     monkeypatch.chdir(folder)
-    asked = {"_TRYST_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    assert set(CliRunner().invoke(app, env=asked, prog_name="tryst").output.split()) == candidates
+    asked = {"_GEMEL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    assert set(CliRunner().invoke(app, env=asked, prog_name="gemel").output.split()) == candidates

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration, parse_configuration
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from gemel.common.configuration import Configuration, ConfiguredPath, load_configuration, parse_configuration
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 
 
 class Csv(Configuration):
@@ -44,7 +44,7 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
 def test_a_section_without_lines_means_its_defaults(tmp_path: Path) -> None:
     read = load_configuration(write(tmp_path, "keys: k\nnames:\nport:\nmode:\n"), Example)
     assert (read.names, read.port, read.mode) == ((), 1, "one")
-    with pytest.raises(TrystErrors, match="keys"):
+    with pytest.raises(GemelErrors, match="keys"):
         load_configuration(write(tmp_path, "keys:\n"), Example)
 
 
@@ -54,7 +54,7 @@ def test_absolute_paths_stay(tmp_path: Path) -> None:
 
 def test_everything_wrong_is_reported_with_its_line_and_no_value(tmp_path: Path) -> None:
     text = "keis: SECRET1\nport: 'SECRET2'\nmode: SECRET3\nsource:\n  path: 7\n  seperator: SECRET4\nport: 99999\n"
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         load_configuration(write(tmp_path, text), Example)
     assert caught.value.code is ErrorCode.CONFIGURATION
     message = str(caught.value)
@@ -73,23 +73,23 @@ def test_everything_wrong_is_reported_with_its_line_and_no_value(tmp_path: Path)
 
 @pytest.mark.parametrize("text", ["a: [1", "", "- 1\n- 2", "just text", "keys: \x00", "? [a]\n: b", "a: &x [*x]"])
 def test_what_is_no_mapping_is_a_configuration_error(tmp_path: Path, text: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         load_configuration(write(tmp_path, text), Example)
     assert caught.value.code is ErrorCode.CONFIGURATION
 
 
 def test_text_is_no_number_and_dates_stay_text(tmp_path: Path) -> None:
-    with pytest.raises(TrystErrors, match="port"):
+    with pytest.raises(GemelErrors, match="port"):
         load_configuration(write(tmp_path, "keys: k\nport: '12'\n"), Example)
     read = load_configuration(write(tmp_path, "keys: k\nnames: [2020-01-01]\n"), Example)
     assert read.names == ("2020-01-01",)
 
 
 def test_missing_file_and_foreign_encoding(tmp_path: Path) -> None:
-    with pytest.raises(TrystError, match="cannot be read"):
+    with pytest.raises(GemelError, match="cannot be read"):
         load_configuration(tmp_path / "none.yaml", Example)
     (tmp_path / "latin.yaml").write_bytes("keys: Zoë".encode("latin-1"))
-    with pytest.raises(TrystError, match="not UTF-8 at byte 8"):
+    with pytest.raises(GemelError, match="not UTF-8 at byte 8"):
         load_configuration(tmp_path / "latin.yaml", Example)
 
 
@@ -97,5 +97,5 @@ def test_missing_file_and_foreign_encoding(tmp_path: Path) -> None:
 def test_any_text_is_read_or_refused_with_a_configuration_error(text: str) -> None:
     try:
         parse_configuration(text, Example, folder=Path("/x"), where="x")
-    except TrystError as error:
+    except GemelError as error:
         assert error.code is ErrorCode.CONFIGURATION  # noqa: PT017

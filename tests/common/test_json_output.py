@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from gemel.common.command import main
+from gemel.common.json_output import write_json
 from tests.specifications import heading
-from tryst.common.command import main
-from tryst.common.json_output import write_json
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = heading("births") + "fields: [{name: a, kind: category}, {name: b, kind: category}, {name: c, kind: category}]\n"
@@ -32,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setenv("COLUMNS", "300")
 
     def ended(*arguments: str) -> tuple[int | str | None, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tryst", *arguments])
+        monkeypatch.setattr(sys, "argv", ["gemel", *arguments])
         with pytest.raises(SystemExit) as status:
             main()
         return status.value.code, *capsys.readouterr()
@@ -48,7 +48,7 @@ def document(run: Run, *arguments: str, status: int = 0) -> Any:
 
 def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "300"}
-    program = [sys.executable, "-m", "tryst", *arguments]
+    program = [sys.executable, "-m", "gemel", *arguments]
     return subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

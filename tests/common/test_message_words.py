@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.common.message_words import closest, listed, nearest, shown
+from gemel.common.message_words import closest, listed, nearest, shown
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import threading
 
 import structlog
 
-from tryst.common.periodic import Periodic
+from gemel.common.periodic import Periodic
 
 
 def test_it_goes_on_after_an_error_and_ends_when_there_is_no_more_to_do() -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tryst.common.progress import stages_on_terminal
+from gemel.common.progress import stages_on_terminal
 
 
 @pytest.mark.parametrize(("terminal", "shown"), [(True, "... bounds\n... posteriors\n"), (False, "")])

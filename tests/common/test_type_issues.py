@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.configuration import Configuration, parse_configuration
-from tryst.common.errors import MAX_SHOWN, ErrorCode, TrystError, TrystErrors
-from tryst.common.specification import load_specification
-from tryst.common.type_issues import MAX_PROPOSED, _innermost
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.configuration import Configuration, parse_configuration
+from gemel.common.errors import MAX_SHOWN, ErrorCode, GemelError, GemelErrors
+from gemel.common.specification import load_specification
+from gemel.common.type_issues import MAX_PROPOSED, _innermost
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 HEADING = "version: 1\nproject: trial\nmode: open\n"
 PATHS = st.lists(st.sampled_from(["a", "b", 0, 1]), max_size=4).map(tuple)
@@ -38,8 +38,8 @@ def configuration(text: str) -> Section:
     return parse_configuration(text, Section, folder=Path(), where="example.yaml")
 
 
-def refused(read: Callable[[str], Any], text: str) -> TrystErrors:
-    with pytest.raises(TrystErrors) as caught:
+def refused(read: Callable[[str], Any], text: str) -> GemelErrors:
+    with pytest.raises(GemelErrors) as caught:
         read(text)
     return caught.value
 
@@ -72,7 +72,7 @@ def test_twice_as_many_errors_take_twice_as_many_steps(read: Callable[[str], Any
         sys.setprofile(count)
         try:
             read(text)
-        except TrystErrors:
+        except GemelErrors:
             pass
         finally:
             sys.setprofile(former)
@@ -99,6 +99,6 @@ def test_the_text_has_the_first_errors_and_says_how_many_there_are() -> None:
 
 @pytest.mark.parametrize("number", [1, MAX_SHOWN])
 def test_nothing_is_left_out_of_few_errors(number: int) -> None:
-    text = str(TrystErrors(ErrorCode.PARAMETER, [TrystError(ErrorCode.PARAMETER, f"wrong {n}") for n in range(number)]))
+    text = str(GemelErrors(ErrorCode.PARAMETER, [GemelError(ErrorCode.PARAMETER, f"wrong {n}") for n in range(number)]))
     assert "more" not in text
     assert all(f"wrong {n}" in text for n in range(number))

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.configuration import Configuration, parse_configuration
-from tryst.common.errors import ErrorCode, TrystErrors
-from tryst.common.specification import load_specification
-from tryst.common.validation_issue import ValidationIssue
-from tryst.common.yaml_document import DocumentKind, YamlDocument, read_scalar, read_yaml
+from gemel.common.configuration import Configuration, parse_configuration
+from gemel.common.errors import ErrorCode, GemelErrors
+from gemel.common.specification import load_specification
+from gemel.common.validation_issue import ValidationIssue
+from gemel.common.yaml_document import DocumentKind, YamlDocument, read_scalar, read_yaml
 
 PUBLIC = DocumentKind("a specification", ErrorCode.SPECIFICATION, 262_144, shows_values=True)
 SECRET = DocumentKind("a configuration", ErrorCode.CONFIGURATION, 262_144, shows_values=False)
@@ -89,7 +89,7 @@ def test_lines_are_known() -> None:
     ],
 )
 def test_refused(text: str, what: str) -> None:
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         read(text, "linkage.yaml")
     assert str(caught.value).startswith("linkage.yaml: ")
     assert what in str(caught.value)
@@ -107,7 +107,7 @@ def test_every_repeated_key_is_named() -> None:
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused_politely(text: str) -> None:
     # Anything but the reader's own error would fail the test.
-    with contextlib.suppress(TrystErrors):
+    with contextlib.suppress(GemelErrors):
         read(text)
 
 
@@ -125,7 +125,7 @@ def test_any_text_is_read_or_refused_politely(text: str) -> None:
     ],
 )
 def test_a_document_that_may_hold_a_secret_shows_nothing_of_itself(text: str, what: str) -> None:
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         read_yaml(text, "x", SECRET)
     message = str(caught.value)
     assert "line 1" in message
@@ -157,8 +157,8 @@ def test_a_configuration_is_read_by_the_dialect_of_the_specification(tmp_path: P
 @pytest.mark.parametrize("number", ["0100000", "1:30", "1_000", "0x10", "0o17", "1e3", "'5'", "yes", "true", "2.0"])
 def test_what_is_no_whole_number_is_refused_in_both_and_never_taken_for_another(number: str, tmp_path: Path) -> None:
     text = f"a: x\nb: 1\nc: x\nd: x\nmax_rows: {number}\n"
-    with pytest.raises(TrystErrors, match=r"line 5, max_rows: must be a") as caught:
+    with pytest.raises(GemelErrors, match=r"line 5, max_rows: must be a") as caught:
         parse_configuration(text, Scalars, folder=tmp_path, where="carole.yaml")
     assert number not in str(caught.value)
-    with pytest.raises(TrystErrors, match=r"line 2, model.max_iterations: must be a"):
+    with pytest.raises(GemelErrors, match=r"line 2, model.max_iterations: must be a"):
         load_specification(f"version: 1\nmodel: {{max_iterations: {number}}}\n")

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from tryst.coordinator.client import terminal
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.coordinator.client import terminal
+from gemel.protos.linkage.v1 import project_pb2
 
 SIDES = [project_pb2.SideStatus(side=side, contributed=True) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.specification import Specification, load_specification
+from gemel.coordinator.truth_columns import Truth
 from tests.specifications import heading
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification import Specification, load_specification
-from tryst.coordinator.truth_columns import Truth
 
 FIELDS = """
 fields:
@@ -37,7 +37,7 @@ def specification() -> Specification:
     ],
 )
 def test_a_truth_that_is_linked_by_is_refused(truth: Truth, where: str, got: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         truth.require_unused(specification())
     assert caught.value.code is ErrorCode.SPECIFICATION
     assert caught.value.where == where
@@ -45,7 +45,7 @@ def test_a_truth_that_is_linked_by_is_refused(truth: Truth, where: str, got: str
 
 
 def test_every_use_is_reported() -> None:
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         Truth("surname", "middle").require_unused(specification())
     assert [error.where for error in caught.value.errors] == ["field surname", "field given_name"]
 
@@ -59,5 +59,5 @@ def test_one_column_of_the_two_is_no_truth() -> None:
     assert Truth.of_options(None, None) is None
     assert Truth.of_options("a", "b") == Truth("a", "b")
     for given in (("a", None), (None, "b")):
-        with pytest.raises(TrystError, match="the truth needs a column of each file"):
+        with pytest.raises(GemelError, match="the truth needs a column of each file"):
             Truth.of_options(*given)

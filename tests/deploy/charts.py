@@ -25,7 +25,7 @@ def rendered(chart: Any, values: dict[str, Any]) -> dict[str, Any]:
     """The objects, or the error; and what the schemas refuse."""
     try:
         name = values.get("party", "cluster")
-        sheets = chart.render(values, name=name, namespace=f"tryst-{name}")
+        sheets = chart.render(values, name=name, namespace=f"gemel-{name}")
     except helm_python.HelmError as error:
         return {"error": str(error)}
     notes = sheets.pop(next(name for name in sheets if name.endswith("/NOTES.txt")))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
-OWN = ("tryst", "protos", "common", "risk", "alice", "bob", "carole", "coordinator")
+OWN = ("gemel", "protos", "common", "risk", "alice", "bob", "carole", "coordinator")
 NAMESPACES = {"google": "protobuf", "opentelemetry": "opentelemetry-api"}
 """Packages that several distributions share, and the one of them that is no extra."""
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)
@@ -100,7 +100,7 @@ def imports(file: Path) -> set[str]:
 def module(file: Path) -> str:
     """The name by which a file of the repository is imported."""
     name = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
-    return name if name.startswith("tryst") else f"tryst.{name}"
+    return name if name.startswith("gemel") else f"gemel.{name}"
 
 
 def distributions(files: Iterable[Path]) -> set[str]:

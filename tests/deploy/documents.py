@@ -1,4 +1,4 @@
-"""The commands in the documents: code blocks, and the ``tryst`` commands in them and in the text."""
+"""The commands in the documents: code blocks, and the ``gemel`` commands in them and in the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCUMENTS = (
 """Every document whose commands must exist; docs/commands.md is made from the commands."""
 
 _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INDENTED = re.compile(r"^ {4}(?=tryst )(.+)$", re.MULTILINE)
+_INDENTED = re.compile(r"^ {4}(?=gemel )(.+)$", re.MULTILINE)
 _TYPED = re.compile(r"^\$ (.+(?:\\\n.+)*)$", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
@@ -44,7 +44,7 @@ def lines(text: str) -> Iterator[list[str]]:
     In code blocks that are typed, after ``$`` where what is printed stands beside it, or indented.
     """
     for kind, payload in _BLOCK.findall(text):
-        if kind == "sh" or (kind == "" and payload.startswith("tryst ")):
+        if kind == "sh" or (kind == "" and payload.startswith("gemel ")):
             yield from _words(payload)
         elif kind == "console":
             yield from _words("\n".join(_TYPED.findall(payload)))
@@ -59,11 +59,11 @@ def _words(payload: str) -> Iterator[list[str]]:
 
 
 def typed_commands(text: str) -> Iterator[list[str]]:
-    """What follows ``tryst`` in the code blocks, whoever runs it: ``sudo``, a container, its full path."""
+    """What follows ``gemel`` in the code blocks, whoever runs it: ``sudo``, a container, its full path."""
     for words in lines(text):
         for at, word in enumerate(words[:-1]):
             # To `helm` it is a folder.
-            if Path(word).name == "tryst" and words[0] != "helm":
+            if Path(word).name == "gemel" and words[0] != "helm":
                 yield words[at + 1 :]
                 break
 
@@ -71,6 +71,6 @@ def typed_commands(text: str) -> Iterator[list[str]]:
 def named_commands(text: str) -> Iterator[list[str]]:
     """The commands that running text names, which may leave out what they need."""
     for code in _INLINE.findall(_BLOCK.sub("", text)):
-        # `tryst keys 1` and its like are labels of what is signed or derived.
-        if code.split()[0] == "tryst" and len(code.split()) > 1 and not code.split()[-1].isdigit():
+        # `gemel keys 1` and its like are labels of what is signed or derived.
+        if code.split()[0] == "gemel" and len(code.split()) > 1 and not code.split()[-1].isdigit():
             yield shlex.split(code)[1:]

@@ -28,7 +28,7 @@ SYSTEMD = Path("/usr/lib/systemd/systemd")
 PATIENCE = 60.0
 _NEEDED = ("unshare", "nsenter", "setpriv", "mount", "pivot_root", "systemctl", "systemd-sysusers", "useradd")
 _PATH = "/opt/python/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
-_PREFIX = "tryst-test-machine"
+_PREFIX = "gemel-test-machine"
 
 _ASSEMBLE = """
 folder=$1 group=$2 python=$3 packages=$4

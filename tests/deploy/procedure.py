@@ -31,7 +31,7 @@ class Procedure:
         self.shown: dict[str, str] = {}
         """What `accept` shows, by party."""
         text = sections(DEPLOY / "README.md")[HEADING]
-        commands = [words for words in lines(text) if words[0] == "tryst"]
+        commands = [words for words in lines(text) if words[0] == "gemel"]
         self._steps = {
             step: [words[1:] for words in commands if words[2] == step]
             for step in ("enrol", "authority", "certify", "assemble", "accept")
@@ -39,7 +39,7 @@ class Procedure:
 
     def keys(self, party: str) -> Path:
         """The party's key folder."""
-        return self.root / "etc/tryst" / party / "keys"
+        return self.root / "etc/gemel" / party / "keys"
 
     def enrol(self) -> None:
         """Step 1, and the enrolment requests sent to the coordinator."""
@@ -57,7 +57,7 @@ class Procedure:
     def assemble(self, *more: str) -> None:
         """Step 3, and everything sent to everyone."""
         (words,) = self._steps["assemble"]
-        self.tryst([*words, *more])
+        self.gemel([*words, *more])
         self.send()
 
     def send(self) -> None:
@@ -72,18 +72,18 @@ class Procedure:
         for words in self._steps["accept"]:
             party = words[words.index("--name") + 1]
             if party in (parties or PARTIES):
-                self.shown[party] = self.tryst(words)
+                self.shown[party] = self.gemel(words)
 
     def all(self, step: str) -> None:
         """Every command of a step."""
         for words in self._steps[step]:
-            self.tryst(words)
+            self.gemel(words)
 
-    def tryst(self, words: list[str]) -> str:
+    def gemel(self, words: list[str]) -> str:
         """Run a command in `context`; its absolute paths are under `root`."""
         with contextlib.chdir(self.context):
             status, shown = run([f"{self.root}{word}" if word.startswith("/") else word for word in words])
-        assert status == 0, f"tryst {' '.join(words)}: {shown}"
+        assert status == 0, f"gemel {' '.join(words)}: {shown}"
         return shown
 
     def fingerprint(self, party: str) -> str:

@@ -24,7 +24,7 @@ DEPLOY = REPOSITORY / "deploy"
 PARTIES = ("alice", "bob", "carole", "coordinator", "steward")
 CALLERS = ("alice", "bob", "coordinator", "steward")
 
-_PREFIX = "tryst-test"
+_PREFIX = "gemel-test"
 _NAMED = Path("/run/netns")
 _FILES = Path("/etc/netns")
 
@@ -108,7 +108,7 @@ class Namespaces:
 
     def command(self, party: str, program: Sequence[str]) -> list[str]:
         """How to run a program as this party: in its network, and able to write to its own folders only."""
-        own = [self.root / "var/lib/tryst" / party, self.root / "run" / party]
+        own = [self.root / "var/lib/gemel" / party, self.root / "run" / party]
         # Compiled kernels lie beside the code; the images keep them in NUMBA_CACHE_DIR instead.
         writable = " ".join(f"'{path}'" for path in (*own, REPOSITORY))
         confine = f'for p in {writable}; do mount --bind "$p" "$p"; done && mount -o remount,bind,ro / && exec "$@"'
@@ -133,7 +133,7 @@ class Namespaces:
             (files / "hosts").write_text(f"127.0.0.1 localhost\n10.99.{number}.1 carole\n")
         _ip(*lines)
         for party in PARTIES:
-            for folder in ("var/lib/tryst", "run"):
+            for folder in ("var/lib/gemel", "run"):
                 (self.root / folder / party).mkdir(parents=True, exist_ok=True)
         _run(self.command("alice", ["true"]))
 
@@ -203,12 +203,12 @@ def install(root: Path, site: Loopback | Namespaces, changes: Mapping[str, Mappi
     placed = {}
     for party in PARTIES:
         text = site.localise(party, (DEPLOY / party / f"{party}.yaml").read_text(encoding="utf-8"))
-        for folder in ("/etc/tryst", "/srv/tryst", "/var/lib/tryst"):
+        for folder in ("/etc/gemel", "/srv/gemel", "/var/lib/gemel"):
             text = text.replace(f"{folder}/{party}", f"{root}{folder}/{party}")
         for old, new in changes.get(party, {}).items():
             assert old in text
             text = text.replace(old, new)
-        placed[party] = root / "etc/tryst" / party / f"{party}.yaml"
+        placed[party] = root / "etc/gemel" / party / f"{party}.yaml"
         placed[party].parent.mkdir(parents=True, exist_ok=True)
         placed[party].write_text(text, encoding="utf-8")
     return placed

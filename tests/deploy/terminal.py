@@ -1,4 +1,4 @@
-"""A terminal that stays open: runs ``tryst`` commands given as JSON lines, and answers each with its status and output.
+"""A terminal that stays open: runs ``gemel`` commands given as JSON lines, and answers each with its status and output.
 
 The commands are the real ones; only Python's start is paid for once. Run as a program, in the network of the party
 whose operator sits in front of it.
@@ -11,12 +11,12 @@ import io
 import json
 import sys
 
-from tryst.common.command import app
-from tryst.common.errors import TrystError
+from gemel.common.command import app
+from gemel.common.errors import GemelError
 
 
 def run(arguments: list[str]) -> tuple[int, str]:
-    """Status and output of ``tryst ARGUMENTS``."""
+    """Status and output of ``gemel ARGUMENTS``."""
     shown = io.StringIO()
     status = 0
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> tuple[int, str]:
             app(arguments, standalone_mode=True)
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
-        except TrystError as error:
+        except GemelError as error:
             status = 1
             print(f"Error: {error}")
     return status, shown.getvalue()

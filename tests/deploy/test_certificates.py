@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role
+from gemel.common.pki.admission import Admission
+from gemel.common.pki.certificates import load_certificate
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.rpc.tls import TlsFiles
 from tests.deploy.documents import lines, sections
 from tests.deploy.procedure import OWN_AUTHORITY, Procedure, carry_out
 from tests.deploy.sites import DEPLOY, PARTIES
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role
-from tryst.common.pki.admission import Admission
-from tryst.common.pki.certificates import load_certificate
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.rpc.tls import TlsFiles
 
 ROLES = {
     "alice": Role.CUSTODIAN_A,
@@ -42,8 +42,8 @@ def admitted(procedure: Procedure, party: str) -> bool:
 
 
 def commands(heading: str) -> list[list[str]]:
-    """The ``tryst`` commands of a section of deploy/README.md."""
-    return [words[1:] for words in lines(sections(DEPLOY / "README.md")[heading]) if words[0] == "tryst"]
+    """The ``gemel`` commands of a section of deploy/README.md."""
+    return [words[1:] for words in lines(sections(DEPLOY / "README.md")[heading]) if words[0] == "gemel"]
 
 
 def test_everyone_is_a_member_and_all_hold_the_same_list(procedure: Procedure) -> None:
@@ -73,8 +73,8 @@ def test_an_organisation_may_bring_its_own_authority(tmp_path: Path) -> None:
     procedure.certify()
     made, certified = commands(OWN_AUTHORITY)
     assert made[:2] == ["party", "authority"]
-    procedure.tryst(made)
-    procedure.tryst(certified)
+    procedure.gemel(made)
+    procedure.gemel(certified)
     # What Alice sends to the coordinator, who adds it to step 3.
     (procedure.context / "alice.pem").rename(procedure.context / "certificates/alice.pem")
     (procedure.context / "alices-authority/authority.pem").rename(procedure.context / "alices-authority.pem")
@@ -89,9 +89,9 @@ def test_a_renewed_certificate_needs_no_new_list(procedure: Procedure) -> None:
     folder = PartyFolder(procedure.keys("alice"))
     before, members = load_certificate(folder.certificate), folder.members.read_bytes()
     certify, accept = commands("Renewal")
-    procedure.tryst(certify)
+    procedure.gemel(certify)
     procedure.send()
-    procedure.tryst(accept)
+    procedure.gemel(accept)
     after = load_certificate(folder.certificate)
     assert after.serial_number != before.serial_number
     assert folder.members.read_bytes() == members
@@ -103,7 +103,7 @@ def test_a_sealing_key_is_renewed(procedure: Procedure) -> None:
     path = PartyFolder(procedure.keys("alice")).sealing
     before = SealingKey.load(path).public
     (renew,) = commands("A new sealing key")
-    shown = procedure.tryst(renew)
+    shown = procedure.gemel(renew)
     shutil.copy(path.with_name("enrolment-request.yaml"), procedure.context / "requests" / "alice.yaml")
     procedure.assemble()
     procedure.accept()
@@ -116,11 +116,11 @@ def test_wrapping_keys_rotate(procedure: Procedure) -> None:
     path = PartyFolder(procedure.keys("carole")).wrapping
     old = WrappingKeys.load(path)
     rotate, retire = commands("Rotation")
-    procedure.tryst(rotate)
+    procedure.gemel(rotate)
     both = WrappingKeys.load(path)
     assert both.knows(old.current_id)
     assert both.current_id != old.current_id
-    assert both.current_id.hex() in procedure.tryst(retire)
+    assert both.current_id.hex() in procedure.gemel(retire)
     kept = WrappingKeys.load(path)
     assert kept.current_id == both.current_id
     assert not kept.knows(old.current_id)

@@ -1,4 +1,4 @@
-"""deploy/helm/tryst-cluster and deploy/compose.cluster.yaml: who reaches whom, and configurations that are ones."""
+"""deploy/helm/gemel-cluster and deploy/compose.cluster.yaml: who reaches whom, and configurations that are ones."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 import yaml
 
+from gemel.carole.cluster.cluster_units import cluster_units
+from gemel.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.configuration import load_carole, template
+from gemel.common.configuration import load_configuration
+from gemel.common.keys.wrapping import WrappingKeys
 from tests.deploy.documents import blocks, sections, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
 from tests.ports import free_port
-from tryst.carole.cluster.cluster_units import cluster_units
-from tryst.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
-from tryst.carole.cluster.engine_section import DaskEngine
-from tryst.carole.configuration import load_carole, template
-from tryst.common.configuration import load_configuration
-from tryst.common.keys.wrapping import WrappingKeys
 
 TOOLS = REPOSITORY / ".venv-deploy/bin/python"
-CHART = DEPLOY / "helm/tryst-cluster"
+CHART = DEPLOY / "helm/gemel-cluster"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.cluster.yaml").read_text())
 PORTS = {"scheduler": 8786, "worker": 8788}
 
@@ -87,16 +87,16 @@ def test_pods_are_confined_and_see_no_more_than_they_need(answer: dict[str, Any]
         assert spec["securityContext"]["runAsNonRoot"] is True
         (container,) = spec["containers"]
         for one in (*spec["initContainers"], container):
-            assert one["image"] == "tryst-carole:0.1.0"
+            assert one["image"] == "gemel-carole:0.1.0"
             assert one["securityContext"] == {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
                 "capabilities": {"drop": ["ALL"]},
             }
-        assert container["command"] == ["tryst", "carole", part, "--config", f"/etc/tryst/{part}.yaml"]
+        assert container["command"] == ["gemel", "carole", part, "--config", f"/etc/gemel/{part}.yaml"]
         assert [port["containerPort"] for port in container["ports"]] == [PORTS[part]]
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
-        assert writable == {"/var/cache/tryst", "/tmp"}
+        assert writable == {"/var/cache/gemel", "/tmp"}
         volumes = {volume["name"]: volume for volume in spec["volumes"]}
         assert volumes["keys"]["emptyDir"]["medium"] == "Memory"
         assert volumes["secret"]["secret"]["secretName"] == f"cluster-{part}-keys"
@@ -115,8 +115,8 @@ def test_carole_reaches_the_scheduler_it_the_workers_and_they_nothing_else(answe
     both = ["Ingress", "Egress"]
     assert policies["nothing-else"]["spec"] == {"podSelector": {}, "policyTypes": both, "ingress": [], "egress": []}
     carole = {
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tryst-carole"}},
-        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "tryst", "app.kubernetes.io/component": "carole"}},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "gemel-carole"}},
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "gemel", "app.kubernetes.io/component": "carole"}},
     }
     assert policies["scheduler"]["spec"] == {
         "podSelector": {"matchLabels": labels["scheduler"]},
@@ -143,7 +143,7 @@ def test_the_configurations_are_ones_and_fit_each_other() -> None:
     worker = load_configuration(DEPLOY / "helm/worker.yaml", WorkerConfiguration)
     assert worker.engine.address == "tls://scheduler:8786"
     assert (scheduler.listen, worker.listen) == ("0.0.0.0:8786", "0.0.0.0:8788")
-    assert worker.keys == worker.engine.key.parent == scheduler.key.parent == Path("/etc/tryst/keys")
+    assert worker.keys == worker.engine.key.parent == scheduler.key.parent == Path("/etc/gemel/keys")
 
 
 def test_compose_gives_carole_the_scheduler_alone_and_workers_her_blobs_alone() -> None:
@@ -160,7 +160,7 @@ def test_compose_gives_carole_the_scheduler_alone_and_workers_her_blobs_alone() 
         assert service["image"] == carole["services"]["carole"]["image"]
         assert not {"ports", "expose", "privileged", "environment"} & service.keys()
         assert all(mount["read_only"] for mount in service["volumes"])
-        assert service["command"] == ["tryst", "carole", part, "--config", f"/etc/tryst/{part}.yaml"]
+        assert service["command"] == ["gemel", "carole", part, "--config", f"/etc/gemel/{part}.yaml"]
     (volume,) = (mount for mount in services["worker"]["volumes"] if mount["type"] == "volume")
     assert (volume["source"], volume["volume"]) == ("carole", {"subpath": "blobs"})
     assert volume["source"] in carole["volumes"]
@@ -187,7 +187,7 @@ def test_the_recipe_by_hand_makes_a_cluster(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
     def begin(words: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "tryst", *words], cwd=tmp_path, env=environment)
+        return subprocess.Popen([sys.executable, "-m", "gemel", *words], cwd=tmp_path, env=environment)
 
     keys, serve, work, *_ = typed_commands(text)
     assert blocks(text)[0] == make

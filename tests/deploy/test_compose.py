@@ -23,7 +23,7 @@ def test_one_service_per_party_from_the_partys_target() -> None:
         service = SERVICES[party]
         assert service["build"] == {"context": "..", "dockerfile": "deploy/Dockerfile", "target": party}
         assert party in stages()
-        assert service["image"] == f"tryst-{party}"
+        assert service["image"] == f"gemel-{party}"
     # A command, not a service: it runs when it is called.
     assert SERVICES["coordinator"]["profiles"] == ["coordinator"]
     assert SERVICES["coordinator"]["restart"] == "no"
@@ -31,13 +31,13 @@ def test_one_service_per_party_from_the_partys_target() -> None:
 
 @pytest.mark.parametrize("party", COMPUTING)
 def test_who_computes_is_the_party_in_all_but_that_it_stays(party: str) -> None:
-    changed = {"profiles": ["compute"], "restart": "unless-stopped", "mem_limit": 0, "command": ["tryst", "compute"]}
+    changed = {"profiles": ["compute"], "restart": "unless-stopped", "mem_limit": 0, "command": ["gemel", "compute"]}
     assert SERVICES[f"{party}-compute"] == SERVICES[party] | changed
     assert REMOTE["services"][f"{party}-compute"] == REMOTE["services"][party]
 
 
 def test_only_carole_publishes_a_port_and_on_this_machine_by_default() -> None:
-    assert SERVICES["carole"]["ports"] == ["${TRYST_LISTEN:-127.0.0.1}:7443:7443"]
+    assert SERVICES["carole"]["ports"] == ["${GEMEL_LISTEN:-127.0.0.1}:7443:7443"]
     for party in CALLERS:
         assert not {"ports", "expose", "network_mode", "links"} & SERVICES[party].keys()
 
@@ -59,9 +59,9 @@ def test_a_container_may_write_to_its_volume_only(party: str) -> None:
     assert service["ulimits"] == {"core": 0}
     assert not {"privileged", "cap_add", "devices", "pid", "ipc", "env_file", "environment"} & service.keys()
     mounts = {mount["target"]: mount for mount in service["volumes"]}
-    own = f"/etc/tryst/{party}"
-    records = {f"/srv/tryst/{party}"} if party in ("alice", "bob") else set()
-    assert set(mounts) == {f"{own}/{party}.yaml", f"{own}/keys", f"/var/lib/tryst/{party}"} | records
+    own = f"/etc/gemel/{party}"
+    records = {f"/srv/gemel/{party}"} if party in ("alice", "bob") else set()
+    assert set(mounts) == {f"{own}/{party}.yaml", f"{own}/keys", f"/var/lib/gemel/{party}"} | records
     for target, mount in mounts.items():
         if target.startswith("/var/lib"):
             assert mount == {"type": "volume", "source": party, "target": target}
@@ -75,7 +75,7 @@ def test_a_container_may_write_to_its_volume_only(party: str) -> None:
         assert mounts[target]["source"].endswith(f"/{party}")
     assert (DEPLOY / mounts[f"{own}/{party}.yaml"]["source"]).is_file()
     caches = [entry.partition(":")[0] for entry in service["tmpfs"]]
-    assert caches == ["/tmp", "/var/cache/tryst"]
+    assert caches == ["/tmp", "/var/cache/gemel"]
 
 
 def test_elsewhere_changes_where_carole_is_and_nothing_else() -> None:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from gemel.alice import PARTY as ALICE
+from gemel.bob import PARTY as BOB
+from gemel.carole.configuration import load_carole
+from gemel.common.configuration import load_configuration
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import provision
+from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from tests.deploy.sites import DEPLOY, PARTIES
-from tryst.alice import PARTY as ALICE
-from tryst.bob import PARTY as BOB
-from tryst.carole.configuration import load_carole
-from tryst.common.configuration import load_configuration
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import provision
-from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 
 PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
 """Of metrics and probes."""
@@ -57,38 +57,38 @@ def test_in_a_pod_only_metrics_and_probes_are_elsewhere(party: str) -> None:
 def test_custodians(side: Side) -> None:
     found = load_custodian(DEPLOY / side / f"{side}.yaml")
     assert found.carole.address == "carole:7443"
-    assert found.keys == Path(f"/etc/tryst/{side}/keys")
-    assert {found.state.parent, found.results.parent} == {Path(f"/var/lib/tryst/{side}")}
+    assert found.keys == Path(f"/etc/gemel/{side}/keys")
+    assert {found.state.parent, found.results.parent} == {Path(f"/var/lib/gemel/{side}")}
     assert found.source.csv is not None
-    assert found.source.csv.path == Path(f"/srv/tryst/{side}/{side}.csv")
+    assert found.source.csv.path == Path(f"/srv/gemel/{side}/{side}.csv")
     assert found.operator.address == "127.0.0.1:0"
     assert found.policy.approve == ()
 
 
 def test_carole(tmp_path: Path) -> None:
     # Her loader makes the folder of the database, so the path's root is changed.
-    text = (DEPLOY / "carole/carole.yaml").read_text().replace("/var/lib/tryst", f"{tmp_path}/var/lib/tryst")
+    text = (DEPLOY / "carole/carole.yaml").read_text().replace("/var/lib/gemel", f"{tmp_path}/var/lib/gemel")
     (tmp_path / "carole.yaml").write_text(text)
     found = load_carole(tmp_path / "carole.yaml")
     assert found.listen == "0.0.0.0:7443"
-    assert found.keys == Path("/etc/tryst/carole/keys")
-    assert found.store.database == f"sqlite:///{tmp_path}/var/lib/tryst/carole/carole.db"
-    assert found.store.blobs == tmp_path / "var/lib/tryst/carole/blobs"
+    assert found.keys == Path("/etc/gemel/carole/keys")
+    assert found.store.database == f"sqlite:///{tmp_path}/var/lib/gemel/carole/carole.db"
+    assert found.store.blobs == tmp_path / "var/lib/gemel/carole/blobs"
 
 
 def test_coordinator() -> None:
     found = load_configuration(DEPLOY / "coordinator/coordinator.yaml", CoordinatorConfiguration)
     assert found.carole.address == "carole:7443"
-    assert found.keys == Path("/etc/tryst/coordinator/keys")
+    assert found.keys == Path("/etc/gemel/coordinator/keys")
 
 
 @pytest.mark.parametrize("party", [ALICE, BOB], ids=lambda party: party.name)
 def test_no_custodian_starts_before_its_operator_has_made_the_call(party, tmp_path: Path) -> None:
     made = provision(tmp_path / "parties", linker_names=["carole"])
     text = (DEPLOY / party.name / f"{party.name}.yaml").read_text()
-    text = text.replace(f"/etc/tryst/{party.name}/keys", str(made.parties[party.name].path))
+    text = text.replace(f"/etc/gemel/{party.name}/keys", str(made.parties[party.name].path))
     (tmp_path / "configuration.yaml").write_text(text)
-    with pytest.raises(TrystError, match="telephone the other custodian") as caught:
+    with pytest.raises(GemelError, match="telephone the other custodian") as caught:
         Keyring.load(load_custodian(tmp_path / "configuration.yaml"), party)
     assert caught.value.code is ErrorCode.CONFIGURATION
 
@@ -98,7 +98,7 @@ def test_no_custodian_starts_before_its_operator_has_made_the_call(party, tmp_pa
 )
 def test_every_commented_line_is_a_setting_too(party: str, load: Callable[[Path], object], tmp_path: Path) -> None:
     """What stands there as a comment, to be uncommented, is no key that the loader refuses."""
-    text = (DEPLOY / party / f"{party}.yaml").read_text().replace("/var/lib/tryst", f"{tmp_path}/var/lib/tryst")
+    text = (DEPLOY / party / f"{party}.yaml").read_text().replace("/var/lib/gemel", f"{tmp_path}/var/lib/gemel")
     csv = text[text.index("  csv:") : text.index("  # parquet:")] if "  csv:" in text else ""
     for old, new in (
         (csv, ""),

@@ -14,18 +14,18 @@ import yaml
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from gemel.common.command import app, subcommand
 from tests.deploy.documents import DOCUMENTS, GUIDES, lines, named_commands, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
-from tryst.common.command import app, subcommand
 
-TRYST: Any = get_command(app)
-TRYST.commands = {name: subcommand(name) for name in TRYST.commands}
+GEMEL: Any = get_command(app)
+GEMEL.commands = {name: subcommand(name) for name in GEMEL.commands}
 NAMES = [str(path.relative_to(REPOSITORY)) for path in DOCUMENTS]
 
 
 def resolve(words: list[str]) -> tuple[list[str], Any, list[str]]:
     """The command that words lead to: its name in full, the command, and the words that are left."""
-    command: Any = TRYST
+    command: Any = GEMEL
     name: list[str] = []
     while hasattr(command, "commands") and words and words[0] in command.commands:
         command, name, words = command.commands[words[0]], [*name, words[0]], words[1:]
@@ -33,15 +33,15 @@ def resolve(words: list[str]) -> tuple[list[str], Any, list[str]]:
 
 
 def issues(words: list[str], *, complete: bool) -> Iterator[str]:
-    """What is wrong with ``tryst WORDS``; a `complete` command also has all that is required."""
+    """What is wrong with ``gemel WORDS``; a `complete` command also has all that is required."""
     name, command, left = resolve(words)
-    if len(words) == 1 and words[0] in ("--help", *(option for one in TRYST.params for option in one.opts)):
+    if len(words) == 1 and words[0] in ("--help", *(option for one in GEMEL.params for option in one.opts)):
         return
     if not name:
         yield "there is no such command"
         return
     if hasattr(command, "commands"):
-        # `tryst project create|approve|start` in running text names several, `tryst project ...` any.
+        # `gemel project create|approve|start` in running text names several, `gemel project ...` any.
         for word in left[0].split("|") if left and left[0] != "..." else ():
             if word not in command.commands:
                 yield f"`{' '.join(name)}` has no `{word}`"
@@ -74,7 +74,7 @@ def test_every_command_exists_with_its_options(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     found = [(words, True) for words in typed_commands(text)] + [(words, False) for words in named_commands(text)]
     assert not [
-        f"tryst {' '.join(words)}: {issue}" for words, complete in found for issue in issues(words, complete=complete)
+        f"gemel {' '.join(words)}: {issue}" for words, complete in found for issue in issues(words, complete=complete)
     ]
 
 
@@ -125,7 +125,7 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
             if target := re.search(r"--target (\S+)", line):
                 seen["targets"] += 1
                 assert target[1] in compose, line
-            if deployment := re.search(r"-n tryst-(\w+) .*deployment/(\w+)", line):
+            if deployment := re.search(r"-n gemel-(\w+) .*deployment/(\w+)", line):
                 assert deployment[1] == deployment[2]
                 assert (DEPLOY / f"helm/{deployment[1]}.yaml").exists()
             if "helm install" in line or "helm upgrade" in line:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.pki.provisioning import provision
 from tests.deploy.dockerfile import (
     OWN,
     copied,
@@ -29,12 +30,11 @@ from tests.deploy.dockerfile import (
 from tests.deploy.machine import requirements as locked
 from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
 from tests.ports import free_port
-from tryst.common.pki.provisioning import provision
 
 STAGES = stages()
 SERVICES = ("alice", "bob", "carole")
 PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "NOTICE"}
-NAME = {"tryst/__init__.py", "tryst/__main__.py"}
+NAME = {"gemel/__init__.py", "gemel/__main__.py"}
 PROBE = {"deploy/ready.py"}
 PORTS = {"carole": "9464", "alice": "9465", "bob": "9466"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
@@ -59,7 +59,7 @@ def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -
     # Every package of hers that is there is imported by something outside of itself.
     files = list(python_files(paths - PACKAGING))
     for package in (path for path in paths if re.fullmatch(r"carole/[a-z_]+", path)):
-        name = "tryst." + package.replace("/", ".")
+        name = "gemel." + package.replace("/", ".")
         users = (file for file in files if not str(file).startswith(f"{package}/"))
         assert any(used == name or used.startswith(f"{name}.") for file in users for used in imports(file)), name
 
@@ -69,7 +69,7 @@ def test_whatever_is_imported_is_copied(party: str) -> None:
     files = list(python_files(set(copied(STAGES, party)) - PACKAGING))
     there = {module(file) for file in files}
     # They name what a reader's program may use, and import it when it is used.
-    files = [file for file in files if str(file) not in ("tryst/__init__.py", "risk/__init__.py")]
+    files = [file for file in files if str(file) not in ("gemel/__init__.py", "risk/__init__.py")]
     everywhere = {module(file) for file in python_files(OWN)}
     missing = {(str(file), name) for file in files for name in imports(file) & everywhere - there}
     assert not missing, "copy it in deploy/Dockerfile"
@@ -116,22 +116,22 @@ def test_runs_as_a_user_without_privileges(party: str) -> None:
     assert final.of("USER") == ["10001:10001"]
     whole = lineage(STAGES, party)
     assert any("--uid 10001" in run for stage in whole for run in stage.of("RUN"))
-    assert any("NUMBA_CACHE_DIR=/var/cache/tryst" in line for stage in whole for line in stage.of("ENV"))
+    assert any("NUMBA_CACHE_DIR=/var/cache/gemel" in line for stage in whole for line in stage.of("ENV"))
     # What is copied from the build belongs to root: the service cannot change its own code.
     assert all("--chown" not in line for stage in whole for line in stage.of("COPY"))
 
 
 @pytest.mark.parametrize("party", SERVICES)
 def test_starts_its_party_with_its_configuration(party: str) -> None:
-    path = f"/etc/tryst/{party}/{party}.yaml"
+    path = f"/etc/gemel/{party}/{party}.yaml"
     (command,) = STAGES[party].of("CMD")
-    assert json.loads(command) == ["python", "-m", f"tryst.{party}", "--config", path]
+    assert json.loads(command) == ["python", "-m", f"gemel.{party}", "--config", path]
     (check,) = STAGES[party].of("HEALTHCHECK")
     words = json.loads(check[check.index("CMD ") + 4 :])
     assert words == ["python", "-I", "-S", "/opt/ready.py", PORTS[party]]
     assert f'listen: "127.0.0.1:{PORTS[party]}"' in (DEPLOY / party / f"{party}.yaml").read_text()
     if party != "carole":
-        assert STAGES[party].of("ENV") == [f"TRYST_{party.upper()}={path}"]
+        assert STAGES[party].of("ENV") == [f"GEMEL_{party.upper()}={path}"]
 
 
 @pytest.mark.parametrize("party", SERVICES)
@@ -159,8 +159,8 @@ class Image:
             if source.partition("/")[0] in OWN:
                 self._copy(REPOSITORY / source, self.code / into)
         self._install((DEPLOY / f"requirements/{LISTS[party]}.lock").read_text())
-        (self.packages / "tryst-0.dist-info").mkdir()
-        (self.packages / "tryst-0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: tryst\nVersion: 0\n")
+        (self.packages / "gemel-0.dist-info").mkdir()
+        (self.packages / "gemel-0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: gemel\nVersion: 0\n")
         self.files = sorted(path for path in self.code.rglob("*") if path.is_file())
 
     @staticmethod
@@ -212,11 +212,11 @@ for file in sorted(code.rglob("*.py")):
     parts = file.relative_to(code).with_suffix("").parts
     name = ".".join(parts).removesuffix(".__init__")
     # Consoles need the extra `console`, and no service has one.
-    consoles = ("tryst.common.web.", "tryst.common.custodian.console")
-    apart = name == "tryst.protos.compile" or name.startswith(consoles)
+    consoles = ("gemel.common.web.", "gemel.common.custodian.console")
+    apart = name == "gemel.protos.compile" or name.startswith(consoles)
     if parts[-1] != "__main__" and not apart:
         assert importlib.import_module(name).__file__ == str(file), name
-from tryst.common.command import app
+from gemel.common.command import app
 from typer.main import get_command
 print(json.dumps({
     "packages": [name for name in sys.argv[2:] if importlib.util.find_spec(name)],
@@ -225,10 +225,10 @@ print(json.dumps({
 """
 
 OTHERS = (
-    "tryst.alice",
-    "tryst.bob",
-    "tryst.carole",
-    "tryst.coordinator",
+    "gemel.alice",
+    "gemel.bob",
+    "gemel.carole",
+    "gemel.coordinator",
     "alice",
     "common",
     "scipy",
@@ -243,9 +243,9 @@ OTHERS = (
 @pytest.mark.parametrize(
     ("party", "packages", "commands"),
     [
-        ("alice", ["tryst.alice", "scipy"], ["alice", "party"]),
-        ("bob", ["tryst.bob", "scipy"], ["bob", "party"]),
-        ("carole", ["tryst.carole", "scipy", "jinja2"], ["audit", "carole", "party"]),
+        ("alice", ["gemel.alice", "scipy"], ["alice", "party"]),
+        ("bob", ["gemel.bob", "scipy"], ["bob", "party"]),
+        ("carole", ["gemel.carole", "scipy", "jinja2"], ["audit", "carole", "party"]),
     ],
 )
 def test_what_is_there_is_enough_and_nothing_else_is_there(
@@ -262,12 +262,12 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
     keys = provision(tmp_path / "parties", linker_names=["carole"])
     peer = keys.members.named("bob").identity.fingerprint
     text = (DEPLOY / "alice/alice.yaml").read_text().replace(" ".join(["0000"] * 16), peer)
-    text = text.replace("/etc/tryst/alice/keys", str(keys.parties["alice"].path))
-    text = text.replace("/var/lib/tryst", str(image.work / "state")).replace("carole:7443", "127.0.0.1:9")
+    text = text.replace("/etc/gemel/alice/keys", str(keys.parties["alice"].path))
+    text = text.replace("/var/lib/gemel", str(image.work / "state")).replace("carole:7443", "127.0.0.1:9")
     port = free_port()
     assert ":9465" in text
     (image.work / "alice.yaml").write_text(text.replace(":9465", f":{port}"))
-    arguments = ["-m", "tryst.alice", "--config", "alice.yaml", "--ready-file", "ready"]
+    arguments = ["-m", "gemel.alice", "--config", "alice.yaml", "--ready-file", "ready"]
     with (image.work / "log").open("w") as log:
         service = image.start(*arguments, stderr=log)
         try:
@@ -279,7 +279,7 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
             # The health check of the image, and what the operator calls.
             image.run("-I", str(DEPLOY / "ready.py"), str(port))
             status = json.loads(
-                image.run("-m", "tryst.common.command", "alice", "status", "--json", "--config", "alice.yaml")
+                image.run("-m", "gemel.common.command", "alice", "status", "--json", "--config", "alice.yaml")
             )
             assert status["party"] == "alice"
             assert status["carole"] == {"address": "127.0.0.1:9", "connected": False, "refusal": ""}

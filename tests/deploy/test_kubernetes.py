@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 import yaml
 
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.rpc.tls import TlsFiles
 from tests.deploy.dockerfile import stages
 from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.provisioning import Provisioned, provision
-from tryst.common.rpc.tls import TlsFiles
 
 TOOLS = REPOSITORY / ".venv-deploy/bin/python"
-CHART = DEPLOY / "helm/tryst"
+CHART = DEPLOY / "helm/gemel"
 SERVICES = ("alice", "bob", "carole")
 CUSTODIANS = ("alice", "bob")
 PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
@@ -139,7 +139,7 @@ def test_a_pod_is_confined(answer: dict[str, Any], name: str) -> None:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
-        image = f"tryst-{party}@{DIGEST}" if name == "upgrade" else f"tryst-{party}:0.1.0"
+        image = f"gemel-{party}@{DIGEST}" if name == "upgrade" else f"gemel-{party}:0.1.0"
         assert container["image"] == image
 
 
@@ -149,10 +149,10 @@ def test_the_layout_and_what_is_read_only(answer: dict[str, Any], name: str) -> 
     party, spec = GOOD[name]["party"], rendered.pod
     (container,) = spec["containers"]
     mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
-    own = f"/etc/tryst/{party}"
-    writable = {f"/var/lib/tryst/{party}", "/var/cache/tryst", "/tmp"}
-    read_only = {f"{own}/{party}.yaml", f"{own}/keys"} | ({f"/srv/tryst/{party}"} if party in CUSTODIANS else set())
-    read_only |= {f"/srv/tryst/{party}/{file}" for file in GOOD[name].get("files", ())}
+    own = f"/etc/gemel/{party}"
+    writable = {f"/var/lib/gemel/{party}", "/var/cache/gemel", "/tmp"}
+    read_only = {f"{own}/{party}.yaml", f"{own}/keys"} | ({f"/srv/gemel/{party}"} if party in CUSTODIANS else set())
+    read_only |= {f"/srv/gemel/{party}/{file}" for file in GOOD[name].get("files", ())}
     assert set(mounts) == writable | read_only
     assert all(mounts[path].get("readOnly") is True for path in read_only)
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
@@ -227,7 +227,7 @@ def test_only_carole_has_a_service_and_lets_anybody_in(answer: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("name", "carole"),
     [
-        *((party, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tryst-carole"}}})
+        *((party, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "gemel-carole"}}})
           for party in ("alice", "bob", "coordinator", "steward")),
         ("elsewhere", {"ipBlock": {"cidr": "192.0.2.7/32"}}),
         ("elsewhere by IPv6", {"ipBlock": {"cidr": "2001:db8::7/128"}}),
@@ -250,7 +250,7 @@ def test_all_others_call_carole_and_no_one_calls_them(
         address = carole["ipBlock"]["cidr"].partition("/")[0]
         assert rendered.pod["hostAliases"] == [{"ip": address, "hostnames": ["carole"]}]
     else:
-        assert rendered.pod["dnsConfig"] == {"searches": ["tryst-carole.svc.cluster.local"]}
+        assert rendered.pod["dnsConfig"] == {"searches": ["gemel-carole.svc.cluster.local"]}
 
 
 @pytest.mark.parametrize("name", ["init", "upgrade"])
@@ -259,7 +259,7 @@ def test_the_job_on_the_store_runs_alone_and_where_carole_will(answer: dict[str,
     (deployment,) = rendered.of("Deployment")
     assert deployment["spec"]["replicas"] == 0
     (container,), (carole,) = rendered.pod["containers"], own.pod["containers"]
-    assert container["command"] == ["tryst", "carole", name, "--config", "/etc/tryst/carole/carole.yaml"]
+    assert container["command"] == ["gemel", "carole", name, "--config", "/etc/gemel/carole/carole.yaml"]
     assert container["volumeMounts"] == carole["volumeMounts"]
     assert rendered.pod["volumes"] == own.pod["volumes"]
     assert rendered.pod["restartPolicy"] == "Never"
@@ -275,7 +275,7 @@ def test_a_command_is_a_job(answer: dict[str, Any], name: str) -> None:
     rendered = Rendered(answer, name)
     assert not rendered.of("Deployment")
     (container,) = rendered.pod["containers"]
-    assert container["command"] == ["tryst", *GOOD[name]["command"]]
+    assert container["command"] == ["gemel", *GOOD[name]["command"]]
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +298,7 @@ def test_the_init_container_makes_keys_that_the_service_takes(
     init, _ = Rendered(answer, party).pod["initContainers"]
     shell, option, command = init["command"]
     assert (shell, option) == ("sh", "-c")
-    command = command.replace("/run/secrets/tryst", str(secret)).replace(f"/etc/tryst/{party}/keys", str(keys))
+    command = command.replace("/run/secrets/gemel", str(secret)).replace(f"/etc/gemel/{party}/keys", str(keys))
     subprocess.run([shell, option, command], check=True)
     folder = PartyFolder(keys)
     TlsFiles.load(keys, ROLES[party])
@@ -335,8 +335,8 @@ def test_what_changes_in_the_secret_reaches_the_service_while_it_runs(
             time.sleep(0.05)
 
     _, renewals = Rendered(answer, "carole").pod["initContainers"]
-    assert (renewals["restartPolicy"], renewals["workingDir"]) == ("Always", "/etc/tryst/carole/keys")
-    command = renewals["command"][2].replace("/run/secrets/tryst", str(secret)).replace("sleep 5", "sleep 0.2")
+    assert (renewals["restartPolicy"], renewals["workingDir"]) == ("Always", "/etc/gemel/carole/keys")
+    command = renewals["command"][2].replace("/run/secrets/gemel", str(secret)).replace("sleep 5", "sleep 0.2")
     project("..1", files)
     with subprocess.Popen([*renewals["command"][:2], command], cwd=keys) as running:
         try:

@@ -56,7 +56,7 @@ def test_a_lock_is_all_that_its_list_requires_and_nothing_else(name: str) -> Non
         extra = re.compile(r"extra == ['\"](\w+)")
         wanted = [
             line
-            for line in distribution("tryst").requires or ()
+            for line in distribution("gemel").requires or ()
             if (named := extra.search(line)) is None or named[1] in ("console", "records", "report")
         ]
     else:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.rpc.tls import TlsFiles
 from tests.common.pki.own_pki import OwnPki
 from tests.deploy.documents import blocks, lines, sections
 from tests.deploy.procedure import Procedure
 from tests.deploy.sites import REPOSITORY
 from tests.deploy.test_certificates import admitted
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.rpc.tls import TlsFiles
 
 SECTION = sections(REPOSITORY / "docs/certificates.md")["Certificates of an organisation's own PKI"]
 OWN = ("carole", "alice")
@@ -28,10 +28,10 @@ class OwnProcedure(Procedure):
     def all(self, step: str) -> None:
         for words in self._steps[step]:
             if not any(name in OWN for name in (*words, *(Path(word).stem for word in words))):
-                self.tryst(words)
+                self.gemel(words)
         for words in lines(SECTION):
-            if words[:3] == ["tryst", "party", step]:
-                self.tryst(words[1:])
+            if words[:3] == ["gemel", "party", step]:
+                self.gemel(words[1:])
 
 
 @pytest.fixture

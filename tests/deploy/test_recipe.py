@@ -8,7 +8,7 @@ machine, and why:
   them there: nothing is downloaded, and no other package can be imported;
 - the environment that `python3.11 -m venv` makes is made once and copied, since it takes seconds;
 - the coordinator and the steward type into the environment that runs the tests, in a process that stays: their folder
-  takes the place of /etc/tryst and of /var/lib/tryst;
+  takes the place of /etc/gemel and of /var/lib/gemel;
 - all machines share one network, where Carole's address is 127.0.0.1: the page's example address is replaced by it;
 - `sudo` is a script of one line.
 """
@@ -75,21 +75,21 @@ class Estate:
         """The section on installing, on the machine of every service."""
         (block,) = blocks(PAGE["With systemd"])
         environment, *rest = block.splitlines()
-        assert environment == "python3.11 -m venv /opt/tryst"
+        assert environment == "python3.11 -m venv /opt/gemel"
         for party in SERVICES:
             neighbour = next(iter(self.machines.values()), None)
             machine = self.machines[party] = Machine(party, self.folder / party, neighbour)
             machine.start()
             source = machine.disk / SOURCE.lstrip("/")
             shutil.copytree(REPOSITORY, source, symlinks=True, ignore=shutil.ignore_patterns(*NO_SOURCE))
-            made = machine.disk / "opt/tryst"
+            made = machine.disk / "opt/gemel"
             if neighbour is None:
                 machine.run(environment)
                 shutil.copytree(made, self.folder / "environment", symlinks=True)
             else:
                 shutil.copytree(self.folder / "environment", made, symlinks=True)
             lock = "carole" if party == "carole" else "custodian"
-            machine.provide((DEPLOY / f"requirements/{lock}.lock").read_text(), "/opt/tryst")
+            machine.provide((DEPLOY / f"requirements/{lock}.lock").read_text(), "/opt/gemel")
             machine.run("\n".join(rest).replace("alice", party), cwd=SOURCE)
             (machine.disk / RECEIVED.lstrip("/")).mkdir()
 
@@ -98,7 +98,7 @@ class Estate:
         for party in COMMANDS:
             (self.desk / party).mkdir(parents=True)
             text = (DEPLOY / party / f"{party}.yaml").read_text()
-            for place in ("/etc/tryst", "/var/lib/tryst"):
+            for place in ("/etc/gemel", "/var/lib/gemel"):
                 text = text.replace(place, str(self.desk))
             (self.desk / party / f"{party}.yaml").write_text(text)
         (self.desk / "requests").mkdir()
@@ -129,7 +129,7 @@ class Estate:
                 **os.environ,
                 "PYTHONPATH": str(REPOSITORY),
                 "COLUMNS": "200",
-                "TRYST_COORDINATOR": str(self.desk / "coordinator/coordinator.yaml"),
+                "GEMEL_COORDINATOR": str(self.desk / "coordinator/coordinator.yaml"),
             },
         )
 
@@ -143,8 +143,8 @@ class Estate:
             if words[:2] == ["mkdir", "-p"]:
                 (self.desk / words[2]).mkdir()
                 continue
-            assert words[0] == "tryst"
-            arguments = [word.replace("/etc/tryst", str(self.desk)) for word in words[1:]]
+            assert words[0] == "gemel"
+            arguments = [word.replace("/etc/gemel", str(self.desk)) for word in words[1:]]
             self._terminal.stdin.write(json.dumps(arguments) + "\n")
             self._terminal.stdin.flush()
             status, text = json.loads(self._terminal.stdout.readline())
@@ -157,7 +157,7 @@ class Estate:
         enrol, certify, assemble, accept = blocks(PAGE["Certificates"])
         for party, line in by_party(enrol).items():
             self._as(party, line)
-            keys = self.desk / party if party in COMMANDS else self[party].disk / "etc/tryst" / party
+            keys = self.desk / party if party in COMMANDS else self[party].disk / "etc/gemel" / party
             shutil.copy(keys / "keys/enrolment-request.yaml", self.desk / f"requests/{party}.yaml")
         self.type(certify)
         self.type(assemble)
@@ -172,22 +172,22 @@ class Estate:
             identities[party] = next(text[25:].strip() for text in shown if text.startswith(f"{party} "))
         assert len(digests) == 1
         for party, other in zip(CUSTODIANS, reversed(CUSTODIANS), strict=True):
-            configuration = self[party].disk / f"etc/tryst/{party}/{party}.yaml"
+            configuration = self[party].disk / f"etc/gemel/{party}/{party}.yaml"
             text = configuration.read_text()
             assert NEVER in text
             configuration.write_text(text.replace(NEVER, identities[other]))
 
     def _as(self, party: str, line: str) -> str:
         """A line as the page says: as the party's user."""
-        return self.type(line) if party in COMMANDS else self[party].run(f"sudo -u tryst-{party} {line}", cwd=RECEIVED)
+        return self.type(line) if party in COMMANDS else self[party].run(f"sudo -u gemel-{party} {line}", cwd=RECEIVED)
 
     def start(self) -> None:
         """The section on starting: Carole's block, the custodians', the others'."""
         carole, alice, others = blocks(PAGE["systemd"])
         self["carole"].run(carole)
         for party, frame in zip(CUSTODIANS, people(PEOPLE, COMMON, seed=5).values(), strict=True):
-            frame.write_csv(self[party].disk / f"srv/tryst/{party}/{party}.csv")
-            self[party].run(f"chown tryst-{party} /srv/tryst/{party}/{party}.csv")
+            frame.write_csv(self[party].disk / f"srv/gemel/{party}/{party}.csv")
+            self[party].run(f"chown gemel-{party} /srv/gemel/{party}/{party}.csv")
             self[party].run(alice.replace("alice", party).replace("192.0.2.7", "127.0.0.1"))
         self.type(others)
 
@@ -242,7 +242,7 @@ def test_a_linkage_under_systemd(estate: Estate) -> None:
     """The section on a first project, in mode block_keyed: nothing is missing in any party's installation."""
     create, sign, run = blocks(PAGE["A first project"])
     setting, create = create.split("\n", 1)
-    assert setting == "export TRYST_COORDINATOR=/etc/tryst/coordinator/coordinator.yaml"
+    assert setting == "export GEMEL_COORDINATOR=/etc/gemel/coordinator/coordinator.yaml"
     (estate.desk / "linkage.yaml").write_text(SPECIFICATION)
     digest = estate.type(create).split("Approving specification ")[1].split()[0]
     for party in CUSTODIANS:
@@ -255,12 +255,12 @@ def test_a_linkage_under_systemd(estate: Estate) -> None:
 
         until(arrived)
         assert digest in estate[party].run(f"{approve} --yes --digest {digest}")
-    until(lambda: "ready for a run" in estate.type("tryst project status births"))
+    until(lambda: "ready for a run" in estate.type("gemel project status births"))
     estate.type(run)
     assert json.loads((estate.desk / "results/model.json").read_text())
     shares = {}
     for party in CUSTODIANS:
-        folder = estate[party].disk / f"var/lib/tryst/{party}/results/births"
+        folder = estate[party].disk / f"var/lib/gemel/{party}/results/births"
         until(lambda folder=folder: bool(list(folder.glob("*/links.parquet"))))
         (share,) = folder.glob("*/links.parquet")
         shares[party] = pl.read_parquet(share)
@@ -269,31 +269,31 @@ def test_a_linkage_under_systemd(estate: Estate) -> None:
 
 def test_what_systemd_does_with_the_services(estate: Estate) -> None:
     """Carole is reloaded, Bob killed, Alice's machine switched off; each is there again, and Carole ends in order."""
-    before = {party: properties(estate[party], f"tryst-{party}") for party in SERVICES}
+    before = {party: properties(estate[party], f"gemel-{party}") for party in SERVICES}
     for found in before.values():
         assert (found["ActiveState"], found["Type"], found["NRestarts"]) == ("active", "notify", "0")
         assert (found["WatchdogUSec"], found.get("StatusText")) == ("3min", "ready")
-    estate["carole"].run("systemctl reload tryst-carole.service")
-    estate["bob"].run("systemctl kill --signal=KILL tryst-bob.service")
+    estate["carole"].run("systemctl reload gemel-carole.service")
+    estate["bob"].run("systemctl kill --signal=KILL gemel-bob.service")
     estate["alice"].stop()
     estate["alice"].start()
-    until(lambda: properties(estate["bob"], "tryst-bob")["NRestarts"] == "1")
+    until(lambda: properties(estate["bob"], "gemel-bob")["NRestarts"] == "1")
     for party in SERVICES:
-        until(lambda party=party: properties(estate[party], f"tryst-{party}").get("StatusText") == "ready")
-        assert properties(estate[party], f"tryst-{party}")["ActiveState"] == "active"
-    assert properties(estate["carole"], "tryst-carole")["MainPID"] == before["carole"]["MainPID"]
-    estate["carole"].run("systemctl stop tryst-carole.service")
-    ended = properties(estate["carole"], "tryst-carole")
+        until(lambda party=party: properties(estate[party], f"gemel-{party}").get("StatusText") == "ready")
+        assert properties(estate[party], f"gemel-{party}")["ActiveState"] == "active"
+    assert properties(estate["carole"], "gemel-carole")["MainPID"] == before["carole"]["MainPID"]
+    estate["carole"].run("systemctl stop gemel-carole.service")
+    ended = properties(estate["carole"], "gemel-carole")
     assert (ended["ActiveState"], ended["Result"], ended["ExecMainStatus"]) == ("inactive", "success", "0")
 
 
 def test_a_watchdog_ends_what_is_stuck(estate: Estate) -> None:
     """A service that is stopped in the middle of its work, here by a signal, is started again."""
     machine = estate["bob"]
-    drop_in = machine.disk / "etc/systemd/system/tryst-bob.service.d"
+    drop_in = machine.disk / "etc/systemd/system/gemel-bob.service.d"
     drop_in.mkdir()
     (drop_in / "watchdog.conf").write_text("[Service]\nWatchdogSec=10\nRestartSec=0\n")
-    machine.run("systemctl daemon-reload && systemctl restart tryst-bob.service")
-    machine.run("systemctl kill --signal=STOP --kill-who=main tryst-bob.service")
-    until(lambda: "Watchdog timeout" in machine.run("journalctl --unit tryst-bob.service"))
-    until(lambda: properties(machine, "tryst-bob").get("StatusText") == "ready")
+    machine.run("systemctl daemon-reload && systemctl restart gemel-bob.service")
+    machine.run("systemctl kill --signal=STOP --kill-who=main gemel-bob.service")
+    until(lambda: "Watchdog timeout" in machine.run("journalctl --unit gemel-bob.service"))
+    until(lambda: properties(machine, "gemel-bob").get("StatusText") == "ready")

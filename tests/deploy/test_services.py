@@ -68,7 +68,7 @@ class Service:
         program = [
             sys.executable,
             "-m",
-            f"tryst.{party}",
+            f"gemel.{party}",
             "--config",
             str(configuration),
             "--ready-file",
@@ -119,7 +119,7 @@ class Terminal:
         )
 
     def attempt(self, *arguments: str) -> tuple[int, str]:
-        """Type ``tryst ARGUMENTS --config ...``; status and output."""
+        """Type ``gemel ARGUMENTS --config ...``; status and output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps([*arguments, "--config", str(self._configuration)]) + "\n")
@@ -130,7 +130,7 @@ class Terminal:
     def type(self, *arguments: str) -> str:
         """As `attempt`, for what must succeed."""
         status, shown = self.attempt(*arguments)
-        assert status == 0, f"tryst {' '.join(arguments)}: {shown}"
+        assert status == 0, f"gemel {' '.join(arguments)}: {shown}"
         return shown
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class Terminal:
 @pytest.fixture(params=[Loopback, Namespaces], ids=["loopback addresses", "network namespaces"])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Loopback | Namespaces]:
     for party in PARTIES:
-        for folder in ("var/lib/tryst", "srv/tryst", "run"):
+        for folder in ("var/lib/gemel", "srv/gemel", "run"):
             (tmp_path / folder / party).mkdir(parents=True)
     with contextlib.ExitStack() as stack:
         try:
@@ -157,8 +157,8 @@ def test_a_linkage_from_the_configurations_in_deploy(site: Loopback | Namespaces
     procedure = carry_out(tmp_path, tmp_path / "coordinator")
     peers = {"alice": procedure.fingerprint("bob"), "bob": procedure.fingerprint("alice")}
     configurations = install(tmp_path, site, {party: {NOBODY: found} for party, found in peers.items()})
-    people("a", 0).write_csv(tmp_path / "srv/tryst/alice/alice.csv")
-    people("b", PEOPLE // 2).write_csv(tmp_path / "srv/tryst/bob/bob.csv")
+    people("a", 0).write_csv(tmp_path / "srv/gemel/alice/alice.csv")
+    people("b", PEOPLE // 2).write_csv(tmp_path / "srv/gemel/bob/bob.csv")
     (tmp_path / "linkage.yaml").write_text(SPECIFICATION)
     before = snapshot(tmp_path / "etc", tmp_path / "srv")
     with contextlib.ExitStack() as stack:
@@ -230,7 +230,7 @@ def check_links(root: Path) -> None:
     """Each custodian holds its own identifiers under ids that only the two of them can join, and all are right."""
     shares = {}
     for party in CUSTODIANS:
-        (share,) = (root / "var/lib/tryst" / party / "results/deployed").glob("*/links.parquet")
+        (share,) = (root / "var/lib/gemel" / party / "results/deployed").glob("*/links.parquet")
         shares[party] = pl.read_parquet(share)
     joined = shares["alice"].join(shares["bob"], on="link_id", suffix="_bob")
     found = set(zip(joined["identifier"], joined["identifier_bob"], strict=True))

@@ -23,7 +23,7 @@ def unit(party: str) -> dict[str, dict[str, list[str]]]:
     """Sections to keys to values, in order."""
     found: dict[str, dict[str, list[str]]] = {}
     section: dict[str, list[str]] = {}
-    for line in (FOLDER / f"tryst-{party}.service").read_text().splitlines():
+    for line in (FOLDER / f"gemel-{party}.service").read_text().splitlines():
         if line.startswith("["):
             section = found.setdefault(line.strip("[]"), {})
         elif line and not line.startswith("#"):
@@ -33,22 +33,22 @@ def unit(party: str) -> dict[str, dict[str, list[str]]]:
 
 
 def test_one_unit_per_service() -> None:
-    assert sorted(path.name for path in FOLDER.glob("*.service")) == sorted(f"tryst-{name}.service" for name in UNITS)
+    assert sorted(path.name for path in FOLDER.glob("*.service")) == sorted(f"gemel-{name}.service" for name in UNITS)
 
 
 @pytest.mark.parametrize("party", SERVICES)
 def test_starts_its_party_as_its_own_user(party: str) -> None:
     service = unit(party)["Service"]
-    assert service["ExecStart"] == [f"/opt/tryst/bin/python -m tryst.{party} --config /etc/tryst/{party}/{party}.yaml"]
+    assert service["ExecStart"] == [f"/opt/gemel/bin/python -m gemel.{party} --config /etc/gemel/{party}/{party}.yaml"]
     assert importlib.util.find_spec(f"{party}.__main__") is not None
     assert (DEPLOY / party / f"{party}.yaml").is_file()
-    assert service["User"] == service["Group"] == [f"tryst-{party}"]
-    users = [line.split()[:2] for line in (FOLDER / "tryst.conf").read_text().splitlines() if not line.startswith("#")]
-    assert ["u", f"tryst-{party}"] in users
+    assert service["User"] == service["Group"] == [f"gemel-{party}"]
+    users = [line.split()[:2] for line in (FOLDER / "gemel.conf").read_text().splitlines() if not line.startswith("#")]
+    assert ["u", f"gemel-{party}"] in users
     # The layout of the configurations: what it keeps, and where compiled kernels go.
-    assert service["StateDirectory"] == service["CacheDirectory"] == [f"tryst/{party}"]
+    assert service["StateDirectory"] == service["CacheDirectory"] == [f"gemel/{party}"]
     assert service["StateDirectoryMode"] == service["CacheDirectoryMode"] == ["0700"]
-    assert f"NUMBA_CACHE_DIR=/var/cache/tryst/{party}" in service["Environment"][0].split()
+    assert f"NUMBA_CACHE_DIR=/var/cache/gemel/{party}" in service["Environment"][0].split()
 
 
 @pytest.mark.parametrize("party", ["coordinator", "steward"])
@@ -57,20 +57,20 @@ def test_computes_for_its_party_as_the_user_of_its_commands(party: str) -> None:
         key: [value.replace("%i", party) for value in values] for key, values in unit("compute@")["Service"].items()
     }
     (start,) = found["ExecStart"]
-    assert start == f"/opt/tryst/bin/python -u -m tryst compute --config /etc/tryst/{party}/{party}.yaml"
+    assert start == f"/opt/gemel/bin/python -u -m gemel compute --config /etc/gemel/{party}/{party}.yaml"
     assert found["User"] == found["Group"] == [party]
     assert f"useradd --create-home {party}" in (DEPLOY / "README.md").read_text().replace("coordinator", party)
     state = re.search(r"^state: /var/lib/(\S+)", (DEPLOY / party / f"{party}.yaml").read_text(), re.MULTILINE)
     assert state is not None
     assert found["StateDirectory"] == found["CacheDirectory"] == [state[1]]
-    assert f"NUMBA_CACHE_DIR=/var/cache/tryst/{party}" in found["Environment"][0].split()
+    assert f"NUMBA_CACHE_DIR=/var/cache/gemel/{party}" in found["Environment"][0].split()
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_two_units_differ_where_their_programs_do(name: str) -> None:
     """Their confinement is one text, from where it begins to the limits."""
     apart = "# Everything else is read-only", "# Keys are in memory"
-    texts = [(FOLDER / f"tryst-{each}.service").read_text() for each in (name, "compute@")]
+    texts = [(FOLDER / f"gemel-{each}.service").read_text() for each in (name, "compute@")]
     first, second = (text[text.index(apart[0]) : text.index(apart[1])] for text in texts)
     assert first == second
 
@@ -125,13 +125,13 @@ ANALYZE = shutil.which("systemd-analyze")
 def test_systemd_understands_them(tmp_path: Path) -> None:
     copies = []
     for party in UNITS:
-        text = (FOLDER / f"tryst-{party}.service").read_text().replace("/opt/tryst/bin/python", sys.executable)
-        copies.append(tmp_path / f"tryst-{party}.service")
+        text = (FOLDER / f"gemel-{party}.service").read_text().replace("/opt/gemel/bin/python", sys.executable)
+        copies.append(tmp_path / f"gemel-{party}.service")
         copies[-1].write_text(text)
     ran = subprocess.run(
         [str(ANALYZE), "verify", *map(str, copies)], capture_output=True, text=True, check=False, timeout=60
     )
-    if "Failed to" in ran.stderr and "tryst-" not in ran.stderr:
+    if "Failed to" in ran.stderr and "gemel-" not in ran.stderr:
         pytest.skip(f"systemd-analyze does not work here: {ran.stderr.splitlines()[0]}")
     assert (ran.returncode, ran.stderr) == (0, "")
 
@@ -145,7 +145,7 @@ EXPOSURE = 1.5
 def test_exposure_is_low(party: str) -> None:
     threshold = [f"--threshold={int(EXPOSURE * 10)}", "--offline=true", "--no-pager"]
     ran = subprocess.run(
-        [str(ANALYZE), "security", *threshold, str(FOLDER / f"tryst-{party}.service")],
+        [str(ANALYZE), "security", *threshold, str(FOLDER / f"gemel-{party}.service")],
         capture_output=True,
         text=True,
         check=False,

@@ -18,20 +18,20 @@ import yaml
 from typer.testing import CliRunner
 
 import alice
+from gemel.carole.configuration import load_carole
+from gemel.carole.configuration import template as carole_template
+from gemel.common.command import app
+from gemel.common.configuration import load_configuration
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.json_output import error_document
+from gemel.common.specification import load_specification
+from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
+from gemel.coordinator.client.client_configuration import template as client_template
+from gemel.coordinator.demonstration.people import TRUTH
 from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files
 from tests.e2e.deployment import people, specification
-from tryst.carole.configuration import load_carole
-from tryst.carole.configuration import template as carole_template
-from tryst.common.command import app
-from tryst.common.configuration import load_configuration
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.json_output import error_document
-from tryst.common.specification import load_specification
-from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
-from tryst.coordinator.client.client_configuration import template as client_template
-from tryst.coordinator.demonstration.people import TRUTH
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("yaml", "json", "python")
@@ -155,7 +155,7 @@ def test_the_latent_step_as_a_library() -> None:
 
 def test_an_error_as_a_document_has_the_keys_that_the_page_shows() -> None:
     (shown,) = pieces("commands", "json")
-    document = error_document(TrystError(ErrorCode.NOT_FOUND, "a", where="b", got="c", remedy="d"))
+    document = error_document(GemelError(ErrorCode.NOT_FOUND, "a", where="b", got="c", remedy="d"))
     assert {key: list(value) for key, value in json.loads(shown).items()} == {"error": list(document["error"])}
 
 

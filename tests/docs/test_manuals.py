@@ -3,7 +3,7 @@
 One linkage, `births`, of three services as processes, in the order in which such a thing happens: drafted, rehearsed,
 created, declined and approved, begun again in another epoch, linked, refused, linked again, released, fetched by a
 custodian alone, handed over, erased. Each party types at a desk of its own, a folder with its configuration. What
-differs from the pages: Carole's place, /etc/tryst/carole, is the deployment's.
+differs from the pages: Carole's place, /etc/gemel/carole, is the deployment's.
 
 Blocks of a restored log are typed by `tests/e2e/test_restored_log.py`, installation and first start by
 `tests/deploy/test_recipe.py`; what only another scene can show is named in `ELSEWHERE`, with the test that has it.
@@ -26,28 +26,28 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.parties import Role, Side
+from gemel.coordinator.client.run_ending import HELD
+from gemel.coordinator.demonstration.people import TRUTH
 from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification
-from tryst.common.command import app
-from tryst.common.parties import Role, Side
-from tryst.coordinator.client.run_ending import HELD
-from tryst.coordinator.demonstration.people import TRUTH
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("coordinator", "custodian", "steward", "linkage-unit", "audit-log")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
-    "tryst project accept-restore": "tests/e2e/test_restored_log.py",
-    "tryst alice accept-restore": "tests/e2e/test_restored_log.py",
-    "tryst steward accept-restore": "tests/e2e/test_restored_log.py",
-    "tryst carole declare-restored": "tests/e2e/test_restored_log.py",
-    "tryst carole restore": "tests/e2e/test_restored_log.py",
-    "tryst carole init": "tests/deploy/test_recipe.py",
-    "tryst carole serve": "tests/deploy/test_recipe.py",
-    "tryst steward hand-over": "tests/carole/service/test_ownership.py",
-    "tryst project run": "tests/docs/test_live_linkage.py",
-    "tryst alice override": "tests/e2e/test_leakage_override.py",
-    "tryst compute": "tests/coordinator/computing/test_compute_process.py",
+    "gemel project accept-restore": "tests/e2e/test_restored_log.py",
+    "gemel alice accept-restore": "tests/e2e/test_restored_log.py",
+    "gemel steward accept-restore": "tests/e2e/test_restored_log.py",
+    "gemel carole declare-restored": "tests/e2e/test_restored_log.py",
+    "gemel carole restore": "tests/e2e/test_restored_log.py",
+    "gemel carole init": "tests/deploy/test_recipe.py",
+    "gemel carole serve": "tests/deploy/test_recipe.py",
+    "gemel steward hand-over": "tests/carole/service/test_ownership.py",
+    "gemel project run": "tests/docs/test_live_linkage.py",
+    "gemel alice override": "tests/e2e/test_leakage_override.py",
+    "gemel compute": "tests/coordinator/computing/test_compute_process.py",
 }
 """How lines begin that another scene types, and the test that has it."""
 CONTRIBUTED = STATE.PROJECT_STATE_CONTRIBUTED
@@ -79,7 +79,7 @@ class Manuals:
         text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
         typed = (content for kind, content in BLOCK.findall(text) if kind in ("", "sh"))
         for line in "".join(typed).replace("\\\n", " ").splitlines():
-            if line.startswith("tryst ") and not line.startswith(tuple(ELSEWHERE)):
+            if line.startswith("gemel ") and not line.startswith(tuple(ELSEWHERE)):
                 yield line
 
     def types(self, party: str, *beginnings: str, status: int = 0) -> str:
@@ -89,15 +89,15 @@ class Manuals:
         """
         lines = []
         for beginning in beginnings:
-            found = [line for line in self.left if line.startswith(f"tryst {beginning}")]
-            assert found, f"no manual has `tryst {beginning}` any more"
+            found = [line for line in self.left if line.startswith(f"gemel {beginning}")]
+            assert found, f"no manual has `gemel {beginning}` any more"
             lines += found
         self.left = [line for line in self.left if line not in lines]
         return "".join(self.line(party, line, status if line is lines[-1] else 0) for line in lines)
 
     def line(self, party: str, line: str, status: int = 0) -> str:
         """One line, at a party's desk; whatever it asks is answered with yes."""
-        words = shlex.split(line.replace("/etc/tryst/carole", str(self.made.folders["carole"])), comments=True)
+        words = shlex.split(line.replace("/etc/gemel/carole", str(self.made.folders["carole"])), comments=True)
         typed, into = (words[: words.index(">")], words[-1]) if ">" in words else (words, None)
         with chdir(self.desks[party]):
             done = CliRunner().invoke(app, typed[1:], input="y\n" * 3)
@@ -113,9 +113,9 @@ class Manuals:
     @contextmanager
     def served(self) -> Iterator[None]:
         """Alice's service, started by the line of her manual, until the block ends."""
-        line = "tryst alice serve --config alice.yaml"
+        line = "gemel alice serve --config alice.yaml"
         self.left.remove(line)
-        command = [sys.executable, "-m", "tryst", *line.split()[1:]]
+        command = [sys.executable, "-m", "gemel", *line.split()[1:]]
         with (self.made.logs / "alice.log").open("ab") as log:
             service = subprocess.Popen(
                 command, cwd=self.desks["alice"], stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
@@ -173,13 +173,13 @@ def amended(manuals: Manuals) -> None:
     linkage = manuals.desks["coordinator"] / "linkage.yaml"
     linkage.write_text(TEXT.replace("results_days: 30", "results_days: 10"))
     for words in ("amend linkage.yaml", "approve births"):
-        manuals.line("coordinator", f"tryst project {words}")
+        manuals.line("coordinator", f"gemel project {words}")
     for side in Side:
         manuals.is_asked(side)
-        manuals.line(side, f"tryst {side} approve births")
+        manuals.line(side, f"gemel {side} approve births")
     manuals.made.wait_for("births", CONTRIBUTED)
-    manuals.line("coordinator", "tryst project start births")
-    manuals.line("coordinator", "tryst project watch births", HELD)
+    manuals.line("coordinator", "gemel project start births")
+    manuals.line("coordinator", "gemel project watch births", HELD)
 
 
 def linked(manuals: Manuals) -> None:
@@ -193,12 +193,12 @@ def linked(manuals: Manuals) -> None:
         made.wait_for("births", CONTRIBUTED)
         manuals.types("alice", "alice decline")
         assert "our committee has not agreed" in manuals.types("coordinator", "project status")
-        manuals.line("alice", "tryst alice approve births")
+        manuals.line("alice", "gemel alice approve births")
         made.wait_for("births", CONTRIBUTED)
         manuals.types("coordinator", "project new-epoch")
         for side in Side:
             manuals.is_asked(side)
-            manuals.line(side, f"tryst {side} approve births")
+            manuals.line(side, f"gemel {side} approve births")
         made.wait_for("births", CONTRIBUTED)
         manuals.types("coordinator", "project start", "project watch", status=HELD)
         assert "held" in manuals.types("steward", "steward list", "steward report")
@@ -218,9 +218,9 @@ def linked(manuals: Manuals) -> None:
         manuals.types("successor", "project take-over")
         manuals.types("steward", "steward log")
         manuals.types("carole", "carole check", "carole health", "audit show")
-        manuals.line("alice", "tryst alice checkpoints > alice.checkpoints")
+        manuals.line("alice", "gemel alice checkpoints > alice.checkpoints")
         for side in Side:
             shutil.copy(manuals.desks["alice"] / "alice.checkpoints", manuals.desks["carole"] / f"{side}.checkpoints")
         manuals.types("carole", "audit checkpoint", "audit verify", "audit export")
-        assert "tryst" in (manuals.desks["carole"] / "alice.note").read_text()
+        assert "gemel" in (manuals.desks["carole"] / "alice.note").read_text()
         manuals.types("successor", "project erase")

@@ -31,8 +31,8 @@ def test_the_installation_names_what_is_there() -> None:
 def test_the_steps_lead_to_the_files_that_the_page_names(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "tryst").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tryst "$@"\n')
-    (programs / "tryst").chmod(0o755)
+    (programs / "gemel").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gemel "$@"\n')
+    (programs / "gemel").chmod(0o755)
     folder = tmp_path / "work"
     folder.mkdir()
     path = os.pathsep.join((str(programs), os.environ["PATH"]))

@@ -1,4 +1,4 @@
-"""Compute processes of a deployment: ``tryst compute`` for the coordinator and the steward."""
+"""Compute processes of a deployment: ``gemel compute`` for the coordinator and the steward."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ComputeService:
             )  # fmt: skip
 
     def _program(self, config: Path, ready: Path) -> tuple[str, ...]:
-        return "-m", "tryst", "compute", "--config", str(config), "--ready-file", str(ready)
+        return "-m", "gemel", "compute", "--config", str(config), "--ready-file", str(ready)
 
     def wait_ready(self) -> None:
         """Wait until Carole has answered."""

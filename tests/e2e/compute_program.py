@@ -1,4 +1,4 @@
-"""``tryst compute`` that takes orders: ``python -m tests.e2e.compute_program CONFIG READY ORDERS``.
+"""``gemel compute`` that takes orders: ``python -m tests.e2e.compute_program CONFIG READY ORDERS``.
 
 `ORDERS` is a file, read when a session begins. It names a stage, and what is done there: the process stops until it is
 killed or has another order, or it does not keep to the protocol.
@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tryst.common.ended_in_order import ended_in_order
-from tryst.common.progress import Progress
-from tryst.common.rpc.joined_session import JoinedSession
-from tryst.common.rpc.relayed_channel import RelayedChannel
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.coordinator.client.connection import Client
-from tryst.coordinator.computing import shared_job
-from tryst.coordinator.computing.offered_session import OfferedSession
-from tryst.coordinator.computing.serving import serve
+from gemel.common.ended_in_order import ended_in_order
+from gemel.common.progress import Progress
+from gemel.common.rpc.joined_session import JoinedSession
+from gemel.common.rpc.relayed_channel import RelayedChannel
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.coordinator.client.connection import Client
+from gemel.coordinator.computing import shared_job
+from gemel.coordinator.computing.offered_session import OfferedSession
+from gemel.coordinator.computing.serving import serve
 
 STOP, FLIP, REPLAY, CUT = "stop", "flip", "replay", "cut"
 

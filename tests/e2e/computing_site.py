@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from gemel.common.parties import Side
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.rehearsal.processes import ServiceProcess
+from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.compute_processes import OrderedService
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment
-from tryst.common.parties import Side
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from tryst.coordinator.rehearsal.processes import ServiceProcess
-from tryst.protos.linkage.v1 import project_pb2
 
 N, COMMON = 12, 8
 

@@ -49,13 +49,13 @@ def browser() -> Iterator[Browser]:
 
 
 class ConsoleProcess:
-    """``tryst console`` as a process, or a custodian's, ``tryst alice console``."""
+    """``gemel console`` as a process, or a custodian's, ``gemel alice console``."""
 
     def __init__(self, config: Path, folder: Path, custodian: str = "") -> None:
         self._out = folder / f"console-{config.stem}.log"
         with self._out.open("wb") as out:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tryst", *filter(None, [custodian]), "console", "--config", str(config)],
+                [sys.executable, "-m", "gemel", *filter(None, [custodian]), "console", "--config", str(config)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(REPOSITORY)},

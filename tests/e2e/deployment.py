@@ -1,7 +1,7 @@
 """All parties of a linkage in one folder: keys, files, configurations; services in this process or as processes.
 
-Keys, certificates and configuration files are made by the very functions behind `tryst init`; processes are started as
-`tryst rehearse` starts them. A test's requests go over the wire: the coordinator's to Carole, an operator's to a
+Keys, certificates and configuration files are made by the very functions behind `gemel init`; processes are started as
+`gemel rehearse` starts them. A test's requests go over the wire: the coordinator's to Carole, an operator's to a
 custodian.
 """
 
@@ -20,32 +20,32 @@ import polars as pl
 
 import alice
 import bob
+from gemel.carole.configuration import load_carole, template
+from gemel.carole.service.application import Application
+from gemel.carole.service.supervisor import Supervisor
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.store import milliseconds
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.errors import GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role, Side
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.provisioning import PARTIES, provision
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.specification import load_specification, specification_digest
+from gemel.common.suite import Suite
+from gemel.coordinator.client.client_configuration import template as coordinator_template
+from gemel.coordinator.client.connection import connect
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.rehearsal.processes import ServiceProcess
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.ports import free_port
-from tryst.carole.configuration import load_carole, template
-from tryst.carole.service.application import Application
-from tryst.carole.service.supervisor import Supervisor
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.store import milliseconds
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.errors import TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role, Side
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import PARTIES, provision
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.specification import load_specification, specification_digest
-from tryst.common.suite import Suite
-from tryst.coordinator.client.client_configuration import template as coordinator_template
-from tryst.coordinator.client.connection import connect
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from tryst.coordinator.rehearsal.processes import ServiceProcess
-from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
 STATE = project_pb2.ProjectState
@@ -262,7 +262,7 @@ class Deployment:
             if side not in self._controls:
                 self._controls[side] = self._opened.enter_context(Control.open(self.configs[side], CUSTODIANS[side]))
             found = [shown for shown in self._controls[side].status().projects if shown.project == project]
-        except TrystError:
+        except GemelError:
             self._controls.pop(side, None)  # it may have been started again, at another address
             found = []
         return found[0] if found else operator_pb2.CustodianProject()

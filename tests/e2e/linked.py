@@ -17,15 +17,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
-from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
-from tryst.common.errors import TrystError
-from tryst.common.keys import Seed, load_seed_file, new_seed_file
-from tryst.common.parties import Side
-from tryst.common.wire.chunks import Chunk
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tryst.coordinator.rehearsal.processes import ServiceProcess
-from tryst.protos.linkage.v1 import (
+from gemel.common.errors import GemelError
+from gemel.common.keys import Seed, load_seed_file, new_seed_file
+from gemel.common.parties import Side
+from gemel.common.wire.chunks import Chunk
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from gemel.coordinator.rehearsal.processes import ServiceProcess
+from gemel.protos.linkage.v1 import (
     contribution_pb2,
     coordination_pb2,
     coordination_pb2_grpc,
@@ -34,6 +32,8 @@ from tryst.protos.linkage.v1 import (
     operator_pb2,
     project_pb2,
 )
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
 
 PROJECT = "whole"
 N, COMMON = 240, 120
@@ -225,7 +225,7 @@ def _names() -> tuple[str, str]:
 def _refused(connection: Any, method: Any, request: Any) -> str | None:
     try:
         connection.call(method, request)
-    except TrystError as error:
+    except GemelError as error:
         return str(error)
     return None
 
@@ -264,7 +264,7 @@ def _end(*services: ServiceProcess) -> None:
 
 
 class Commands:
-    """Commands of ``tryst``, several at a time, each with what it prints in a file."""
+    """Commands of ``gemel``, several at a time, each with what it prints in a file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -274,7 +274,7 @@ class Commands:
         """Start a command."""
         with (self.folder / name).open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tryst.common.command", *map(str, arguments)],
+                [sys.executable, "-m", "gemel.common.command", *map(str, arguments)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tryst.common.encoding import Layout, SignatureSet, from_bytes
-from tryst.common.parties import Side
-from tryst.common.rpc.client import Connection
-from tryst.common.wire import manifest_from_wire
-from tryst.protos.linkage.v1 import contribution_pb2
+from gemel.common.encoding import Layout, SignatureSet, from_bytes
+from gemel.common.parties import Side
+from gemel.common.rpc.client import Connection
+from gemel.common.wire import manifest_from_wire
+from gemel.protos.linkage.v1 import contribution_pb2
 
 
 def recorded(patch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:

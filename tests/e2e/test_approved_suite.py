@@ -14,13 +14,13 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gemel.common.errors import GemelError
+from gemel.common.keys.framing import frame
+from gemel.common.parties import Side
+from gemel.common.suite import Suite
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
 from tests.e2e.recording import recorded
-from tryst.common.errors import TrystError
-from tryst.common.keys.framing import frame
-from tryst.common.parties import Side
-from tryst.common.suite import Suite
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 N, COMMON = 240, 120
 MORE = """\
@@ -92,7 +92,7 @@ def test_both_suites_find_the_same_links(linked: Linked) -> None:
 
 
 def test_the_keys_are_agreed_by_the_suite_of_the_specification(linked: Linked) -> None:
-    default, approved = frame(b"tryst seed agreement 2"), frame(b"tryst seed agreement 3")
+    default, approved = frame(b"gemel seed agreement 2"), frame(b"gemel seed agreement 3")
     assert default in linked.sent[Suite.DEFAULT]
     assert approved not in linked.sent[Suite.DEFAULT]
     assert approved in linked.sent[Suite.APPROVED]
@@ -102,13 +102,13 @@ def test_the_keys_are_agreed_by_the_suite_of_the_specification(linked: Linked) -
 def test_handles_are_sealed_by_the_approved_suite(linked: Linked) -> None:
     """In both projects, because the keys in the list are of it."""
     for content in linked.sent.values():
-        assert b"tryst sealed 3\n" in content
-        assert b"tryst sealed 2\n" not in content
+        assert b"gemel sealed 3\n" in content
+        assert b"gemel sealed 2\n" not in content
 
 
 def test_a_project_of_the_approved_suite_takes_no_keys_of_another(deploy) -> None:  # type: ignore[no-untyped-def]
     made: Deployment = deploy(TEXTS[Suite.APPROVED])
     made.start_carole()
-    with pytest.raises(TrystError, match="sealing keys that are not of ML-KEM-1024 and P-384") as caught:
+    with pytest.raises(GemelError, match="sealing keys that are not of ML-KEM-1024 and P-384") as caught:
         made.create(TEXTS[Suite.APPROVED])
     assert "--cryptography approved" in caught.value.remedy

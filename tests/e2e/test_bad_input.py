@@ -33,24 +33,24 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gemel.common.custodian.agent import Agent
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.steps import contributing as contribution
+from gemel.common.custodian.steps.contributing import contribute
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import new_seed_file
+from gemel.common.parties import Side
+from gemel.common.wire.chunks import Chunk, root_digest
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
-from tryst.common.custodian.agent import Agent
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.steps import contributing as contribution
-from tryst.common.custodian.steps.contributing import contribute
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import new_seed_file
-from tryst.common.parties import Side
-from tryst.common.wire.chunks import Chunk, root_digest
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
 
 Deploy = Callable[..., Deployment]
 
 
-def refusal(call: Callable[[], Any]) -> TrystError:
+def refusal(call: Callable[[], Any]) -> GemelError:
     """What a call is refused with."""
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         call()
     return caught.value
 
@@ -100,7 +100,7 @@ def test_wrong_seed(deploy: Deploy) -> None:
 
 OTHER_CLEANING = """\
 # An installation whose library leaves accents where they are.
-from tryst.common.cleaning.definition import TEXT_STEPS
+from gemel.common.cleaning.definition import TEXT_STEPS
 
 TEXT_STEPS["accents"] = lambda text: text
 """
@@ -140,7 +140,7 @@ def test_different_cleaning(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> 
     reported = made.status(project).blocking_error
     assert "the same test records give different signatures" in reported
     assert "cleaning, epoch 1" in reported
-    assert "run the same version of Tryst" in reported
+    assert "run the same version of Gemel" in reported
     troubled = [side for side in Side if made.shown(side, project).blocking_error]
     assert troubled
     assert all("the same test records" in made.shown(side, project).blocking_error for side in troubled)
@@ -352,8 +352,8 @@ def by_hand(deploy: Deploy) -> ByHand:
     project = made.create(text, approve=False)
     made.eventually(lambda: all(side.approved for side in made.status(project).sides))
     alice.close()
-    from tryst.common.custodian.configuration import load_custodian
-    from tryst.common.custodian.service import CustodianService
+    from gemel.common.custodian.configuration import load_custodian
+    from gemel.common.custodian.service import CustodianService
 
     idle = CustodianService(CUSTODIANS[Side.ALICE], load_custodian(made.configs[Side.ALICE]))
     made._opened.callback(idle.close)
@@ -470,7 +470,7 @@ def test_approving_another_specification(deploy: Deploy) -> None:
         error = refusal(lambda: operator.approve(project, digest_of(other)))
         assert error.code is ErrorCode.SPECIFICATION
         assert error.where == "project approval"
-        assert "read it again: `tryst alice specification approval`" in error.remedy
+        assert "read it again: `gemel alice specification approval`" in error.remedy
         assert not any(side.approved for side in made.status(project).sides)
         operator.approve(project, digest_of(text))
     made.eventually(lambda: made.status(project).sides[0].approved)

@@ -17,27 +17,27 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.carole.engine import resolution_exchange as resolution
+from gemel.common.audit.resolver_result import sign_result, verify_result
+from gemel.common.cleaning import clean
+from gemel.common.command import app
+from gemel.common.encoding import Layout, SignatureSet
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing import SealContext, open_sealed
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role, Side
+from gemel.common.rpc.transfer import Content
+from gemel.common.specification import load_specification
+from gemel.common.wire.row_handles import About, open_row_handles, seal_row_handles
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from gemel.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 from tests.e2e.recording import contribution, occurring, recorded
-from tryst.carole.engine import resolution_exchange as resolution
-from tryst.common.audit.resolver_result import sign_result, verify_result
-from tryst.common.cleaning import clean
-from tryst.common.command import app
-from tryst.common.encoding import Layout, SignatureSet
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing import SealContext, open_sealed
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role, Side
-from tryst.common.rpc.transfer import Content
-from tryst.common.specification import load_specification
-from tryst.common.wire.row_handles import About, open_row_handles, seal_row_handles
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tryst.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
 
 N, COMMON = 400, 200
 BLOCKING = """\
@@ -180,12 +180,12 @@ def test_handles_go_sealed(linked: Linked) -> None:
     artifacts = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
     handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(artifact.chunk.data.startswith(b"tryst sealed 2\n") for artifact in handles)
+    assert all(artifact.chunk.data.startswith(b"gemel sealed 2\n") for artifact in handles)
     assert any(artifact.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT for artifact in artifacts)
     carole = SealingKey.load(linked.made.made.parties["carole"].sealing)
     for artifact in handles:
         for reader in ("coordinator", "carole"):
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 list(open_sealed(carole, SealContext(artifact.project, artifact.run, reader), [artifact.chunk.data]))
             assert caught.value.code is ErrorCode.SEALED
 
@@ -237,7 +237,7 @@ def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resolution, "open_row_handles", forged)
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             made.coordinator.resolve(project, run, lambda *_: None)
     assert caught.value.code is ErrorCode.SIGNATURE
     assert made.status(project).run.stage == "resolve"
@@ -257,7 +257,7 @@ def refuses_an_unsigned_result(made: Deployment, project: str, run: str) -> None
             chunk=chunk.message(),
             signature=signature,
         )
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             connection.call(stub.PutArtifact, request)
         assert caught.value.code is ErrorCode.SIGNATURE
     assert made.status(project).run.stage == "resolve"
@@ -266,7 +266,7 @@ def refuses_an_unsigned_result(made: Deployment, project: str, run: str) -> None
 def answers(made: Deployment, project: str) -> bool:
     try:
         return bool(made.status(project).project)
-    except TrystError:
+    except GemelError:
         return False
 
 

@@ -15,21 +15,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner
 
+from gemel.carole.service.application import Application
+from gemel.common.command import app
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.service import CustodianService
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role, Side
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, spki_fingerprint
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import PARTIES
+from gemel.coordinator.client.steward_client import Steward
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
-from tryst.carole.service.application import Application
-from tryst.common.command import app
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.service import CustodianService
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role, Side
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, spki_fingerprint
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import PARTIES
-from tryst.coordinator.client.steward_client import Steward
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
 
 Deploy = Callable[..., Deployment]
 EXPIRED = (timedelta(days=-30), timedelta(days=-1))
@@ -74,7 +74,7 @@ def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
     now = datetime.now(UTC)
     validity = None if span is None else Validity(now + span[0], now + span[1])
     restore = reissue(made, party, role or PARTIES[party], validity)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         start_party(made, party)
     assert caught.value.code is ErrorCode.CERTIFICATE
     assert caught.value.where == str(PartyFolder(made.folders[party]).certificate)
@@ -90,7 +90,7 @@ def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
 def test_alice_with_bobs_folder_does_not_start(deploy: Deploy) -> None:
     made = deploy()
     made.configure(Side.ALICE, "keys: .", f"keys: {made.folders['bob']}")
-    with pytest.raises(TrystError, match="expected a certificate for the role custodian-a, got custodian-b"):
+    with pytest.raises(GemelError, match="expected a certificate for the role custodian-a, got custodian-b"):
         start_party(made, "alice")
 
 
@@ -138,7 +138,7 @@ def test_a_custodian_gets_nothing_of_the_coordinators(deploy: Deploy) -> None:
         with made.connection(str(side)) as connection:
             stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
             request = coordination_pb2.GetStatisticsRequest(project=project)
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 connection.call(stub.GetStatistics, request)
             assert caught.value.code is ErrorCode.NOT_ADMITTED
 
@@ -219,7 +219,7 @@ def test_everyone_sees_whose_certificate_ends_soon(deploy: Deploy) -> None:
 
 def test_a_command_outlives_its_certificate(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
     """The coordinator's ends while it is connected; its PKI has put another into the folder before."""
-    monkeypatch.setattr("tryst.coordinator.client.connection.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("gemel.coordinator.client.connection.LOOK_SECONDS", 0.05)
     made = deploy(specification("long"))
     made.start_carole()
     end = datetime.now(UTC) + timedelta(seconds=10)

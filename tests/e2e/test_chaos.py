@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks._chaos_metrics import Page, Replay, compared
 from benchmarks._chaos_project import Ended
 from benchmarks.chaos import differences, trial
-from tryst.common.audit import AuditEntry
-from tryst.common.audit.entry import canonical
+from gemel.common.audit import AuditEntry
+from gemel.common.audit.entry import canonical
 
 SEED = 17
 
@@ -59,19 +59,19 @@ def page(entries: int, **changes: float) -> Page:
     lines += [
         f"# TYPE {name} counter\n{name} {value}"
         for name, value in changes.items()
-        if name not in ("tryst_runs_queued",)
+        if name not in ("gemel_runs_queued",)
     ]
     return Page.parse("\n".join(lines) + "\n")
 
 
 def test_metrics_that_do_not_follow_from_the_log_are_found() -> None:
     assert list(compared([page(size) for size in (6, 1, 4, 2, 3, 5)], LOG)) == []
-    assert page(2).value("tryst_uploads_open") == page(4).value("tryst_runs", state="queued") == 1
-    assert page(6).value("tryst_runs", state="failed") == page(6).value("tryst_projects", state="erased") == 1
-    assert list(compared([page(4, tryst_runs_queued=2.5)], LOG)) == [
-        "at entry 4 tryst_runs{state=queued} is 2.5, by the log 1"
+    assert page(2).value("gemel_uploads_open") == page(4).value("gemel_runs", state="queued") == 1
+    assert page(6).value("gemel_runs", state="failed") == page(6).value("gemel_projects", state="erased") == 1
+    assert list(compared([page(4, gemel_runs_queued=2.5)], LOG)) == [
+        "at entry 4 gemel_runs{state=queued} is 2.5, by the log 1"
     ]
     assert list(compared([page(6)], LOG[:5])) == ["a page shows 6 entries of a log of 5"]
-    assert list(compared([page(3, tryst_new=1.0)], LOG)) == ["tryst_new is a metric of no known kind"]
-    fell = [page(1, tryst_worker_starts_total=2.0), page(2, tryst_worker_starts_total=1.0)]
-    assert list(compared(fell, LOG)) == ["tryst_worker_starts_total fell from 2 to 1.0 while its process lived"]
+    assert list(compared([page(3, gemel_new=1.0)], LOG)) == ["gemel_new is a metric of no known kind"]
+    fell = [page(1, gemel_worker_starts_total=2.0), page(2, gemel_worker_starts_total=1.0)]
+    assert list(compared(fell, LOG)) == ["gemel_worker_starts_total fell from 2 to 1.0 while its process lived"]

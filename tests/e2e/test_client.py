@@ -10,11 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import tryst
+import gemel
+from gemel.common.errors import ErrorCode
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
-from tryst.common.errors import ErrorCode
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 PROJECT = "cohort"
 TEXT = specification(
@@ -31,7 +31,7 @@ release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities
 def page_steps() -> list[str]:
     """The program of a live project, as the page has it: what it connects by, then statement by statement."""
     page = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"^```python\n(with tryst\.Client.*?)^```", page, re.M | re.S)
+    (program,) = re.findall(r"^```python\n(with gemel\.Client.*?)^```", page, re.M | re.S)
     (block,) = ast.parse(program).body
     assert isinstance(block, ast.With)
     return [ast.unparse(part) for part in (block.items[0].context_expr, *block.body)]
@@ -47,17 +47,17 @@ def test_from_a_specification_to_the_linked_file(
     monkeypatch.chdir(made.folders["coordinator"])
     Path("linkage.yaml").write_text(TEXT)
     connected, create, approve, contributed, *rest = page_steps()
-    with eval(connected, {"tryst": tryst}) as client:  # noqa: S307 - the page's own, here and below
+    with eval(connected, {"gemel": gemel}) as client:  # noqa: S307 - the page's own, here and below
         found = {"client": client}
         assert client.projects().is_empty()
         exec(create, found)  # noqa: S102
         created = client.status(PROJECT)
         assert (created.project, created.state, created.links) == (PROJECT, "waits for approvals", None)
-        with pytest.raises(tryst.TrystError, match="another specification") as caught:
+        with pytest.raises(gemel.GemelError, match="another specification") as caught:
             client.approve(PROJECT, TEXT.replace("results_days: 30", "results_days: 31"))
         assert caught.value.code is ErrorCode.SPECIFICATION
         exec(approve, found)  # noqa: S102
-        with pytest.raises(tryst.TrystError, match="no run yet"):
+        with pytest.raises(gemel.GemelError, match="no run yet"):
             client.wait(PROJECT)
         exec(contributed, found)  # noqa: S102
         for step in rest:
@@ -70,9 +70,9 @@ def test_from_a_specification_to_the_linked_file(
         results = client.results(PROJECT)
         assert results.statistics.linkage.links == done.links
         assert "srcdoc" in results._repr_html_()
-        assert tryst.check(client.specification(PROJECT)).specification_digest == tryst.check(TEXT).specification_digest
+        assert gemel.check(client.specification(PROJECT)).specification_digest == gemel.check(TEXT).specification_digest
         made.eventually(lambda: all((made.folders[side] / "results" / PROJECT / run).is_dir() for side in Side))
-    with pytest.raises(tryst.TrystError, match="not connected"):
+    with pytest.raises(gemel.GemelError, match="not connected"):
         client.projects()
 
     paths = {}
@@ -80,11 +80,11 @@ def test_from_a_specification_to_the_linked_file(
         paths[side] = made.root / f"{side}-own.csv"
         files[side].write_csv(paths[side])
     own = {
-        "alice": tryst.OwnFile(paths[Side.ALICE], IDENTIFIER, [TRUTH]),
-        "bob": tryst.OwnFile(paths[Side.BOB], BOBS_NAMES[IDENTIFIER], [TRUTH]),
+        "alice": gemel.OwnFile(paths[Side.ALICE], IDENTIFIER, [TRUTH]),
+        "bob": gemel.OwnFile(paths[Side.BOB], BOBS_NAMES[IDENTIFIER], [TRUTH]),
     }
     shares = {str(side): made.folders[side] / "results" / PROJECT / run for side in Side}
-    joined = tryst.join(shares, own)
+    joined = gemel.join(shares, own)
     assert joined.frame.height == done.links
     right = joined.frame.select((pl.col(f"{TRUTH}_alice") == pl.col(f"{TRUTH}_bob")).mean()).item()
     assert right > 0.95
@@ -93,5 +93,5 @@ def test_from_a_specification_to_the_linked_file(
     # Alice has exact probabilities and Bob means of classes: the linked file has the exact ones.
     exact = pl.read_parquet(shares["alice"] / "links.parquet").sort("link_id")["link_probability"]
     assert joined.frame["link_probability"].equals(exact)
-    every = tryst.join(shares, table="pairs").frame
+    every = gemel.join(shares, table="pairs").frame
     assert every["linked"].sum() == done.links

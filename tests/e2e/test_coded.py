@@ -18,25 +18,25 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine.coded_links import GROUP
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.state.row_map import unpack_map
+from gemel.common.encoding import Layout, SignatureSet, from_bytes
+from gemel.common.encoding.layout import CODES, SAMPLES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role, Side
+from gemel.common.rpc.transfer import Content
+from gemel.common.specification import load_specification
+from gemel.common.wire import manifest_from_wire
+from gemel.coordinator.client.connection import connection_of
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.client.steward_client import Steward
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from gemel.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
+from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 from tests.e2e.recording import recorded
-from tryst.carole.engine.coded_links import GROUP
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.state.row_map import unpack_map
-from tryst.common.encoding import Layout, SignatureSet, from_bytes
-from tryst.common.encoding.layout import CODES, SAMPLES
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role, Side
-from tryst.common.rpc.transfer import Content
-from tryst.common.specification import load_specification
-from tryst.common.wire import manifest_from_wire
-from tryst.coordinator.client.connection import connection_of
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.client.steward_client import Steward
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tryst.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
-from tryst.protos.linkage.v1 import contribution_pb2, resolution_pb2
 
 N, COMMON = 400, 200
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", KEY: "other", "RiskAversion": "sensitive"}
@@ -197,7 +197,7 @@ def test_what_the_policy_refuses_no_party_receives(judged: Judged) -> None:
     made = judged.made
     assert judged.reports["refused"]["verdict"] == "breach"
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         made.coordinator.statistics("refused", judged.runs["refused"])
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert not any((made.folders[side] / "results" / "refused").exists() for side in Side)
@@ -235,7 +235,7 @@ def test_codes_are_sent_beside_nothing_in_an_order_of_their_own(judged: Judged) 
 def test_the_answer_names_links_by_rows_of_codes_that_nothing_joins_to_the_pairs(judged: Judged) -> None:
     artifacts = [message for _, message in judged.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
     handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
-    assert all(artifact.chunk.data.startswith(b"tryst sealed 2\n") for artifact in handles if artifact.chunk.index == 0)
+    assert all(artifact.chunk.data.startswith(b"gemel sealed 2\n") for artifact in handles if artifact.chunk.index == 0)
     chunks = {
         artifact.chunk.index: artifact.chunk.data
         for artifact in artifacts
@@ -259,4 +259,4 @@ def test_the_answer_names_links_by_rows_of_codes_that_nothing_joins_to_the_pairs
     _, sizes = np.unique(arrays["coded_probability.npy"], return_counts=True)
     assert sizes.min() >= GROUP
     # What is for the custodians is sealed to them.
-    assert all(arrays[f"share_{side}.npy"].tobytes().startswith(b"tryst sealed ") for side in Side)
+    assert all(arrays[f"share_{side}.npy"].tobytes().startswith(b"gemel sealed ") for side in Side)

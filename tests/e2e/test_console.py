@@ -17,13 +17,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.parties import Role, Side
+from gemel.coordinator.client.steward_client import connect_steward
+from gemel.coordinator.demonstration.people.insured import with_traits
 from tests.e2e.console_browser import WIDTHS, ConsoleProcess, Watched, browser, chromium, overflow, serious
 from tests.e2e.deployment import STATE, Deployment, digest_of, people
 from tests.e2e.test_block_keyed import BLOCKING
 from tests.e2e.test_disclosure import judged_by, specification
-from tryst.common.parties import Role, Side
-from tryst.coordinator.client.steward_client import connect_steward
-from tryst.coordinator.demonstration.people.insured import with_traits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -142,7 +142,7 @@ def _looked_at(page: Page, script: str) -> list[str]:
 
 
 def test_clicks_lead_from_an_empty_console_to_a_released_result(consoles: Consoles, released: str) -> None:
-    """In mode block_keyed: the console resolves the records as `tryst project watch` does."""
+    """In mode block_keyed: the console resolves the records as `gemel project watch` does."""
     person = consoles.coordinator
     assert consoles.made.status(released).state == STATE.PROJECT_STATE_RELEASED
     for side in Side:

@@ -8,17 +8,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import Deployment, digest_of, people, specification
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import project_pb2
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = project_pb2.ProjectState
 REASON = "the committee of data protection has not agreed yet"
 
 
-def tryst(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tryst.common.command", *map(str, words)]
+def gemel(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gemel.common.command", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
 
 
@@ -32,16 +32,16 @@ def test_a_custodian_withdraws_what_it_sent_and_takes_part_again_after_an_amendm
     made.create(text)
     made.wait_for("declined", STATE.PROJECT_STATE_CONTRIBUTED)
     config = ("--config", made.configs[Side.ALICE])
-    short = tryst("alice", "decline", "declined", "--reason", "no", "--yes", *config)
+    short = gemel("alice", "decline", "declined", "--reason", "no", "--yes", *config)
     assert (short.returncode, "10 to 1000 characters" in " ".join(short.stderr.split())) == (1, True), short
-    done = tryst("alice", "decline", "declined", "--reason", REASON, "--yes", *config)
+    done = gemel("alice", "decline", "declined", "--reason", REASON, "--yes", *config)
     assert (done.returncode, "Carole has the refusal" in done.stdout) == (0, True), done
     status = made.status("declined")
     assert (status.state, [given.side for given in status.contributions]) == (
         STATE.PROJECT_STATE_DRAFT,
         [project_pb2.SIDE_BOB],
     )
-    shown = tryst("project", "status", "declined", "--config", made.coordinator_yaml)
+    shown = gemel("project", "status", "declined", "--config", made.coordinator_yaml)
     assert f'Alice declined the specification: "{REASON}"' in " ".join(shown.stdout.split()), shown
     # It stays declined when the service is started again, whatever its policy approves.
     alice.kill()

@@ -15,14 +15,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gemel.common.encoding import Layout, SignatureSet
+from gemel.common.encoding.layout import SAMPLES
+from gemel.common.encoding.samples import sample_rows
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
 from tests.e2e.recording import contribution, recorded
 from tests.e2e.test_block_keyed import BLOCKING
-from tryst.common.encoding import Layout, SignatureSet
-from tryst.common.encoding.layout import SAMPLES
-from tryst.common.encoding.samples import sample_rows
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 N, COMMON, DECOYS = 250, 120, 100
 FEW_DRAWS = BLOCKING.replace("draws: 6", "draws: 2")

@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.audit.signed_note import notes_in
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.coordinator.client.run_ending import HELD, REFUSED
+from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
+from gemel.coordinator.rehearsal.processes import ServiceProcess
+from gemel.risk.models import JointDistribution
 from tests.e2e.deployment import STATE, Deployment, people, specification
-from tryst.common.audit.signed_note import notes_in
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.coordinator.client.run_ending import HELD, REFUSED
-from tryst.coordinator.demonstration.people.insured import trait_variables, with_traits
-from tryst.coordinator.rehearsal.processes import ServiceProcess
-from tryst.risk.models import JointDistribution
 
 REASON = "used inside the secure room only, see the minutes of May"
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", "RiskAversion": "sensitive"}
@@ -147,12 +147,12 @@ def test_what_meets_its_policy_is_released(judged: Judged, tmp_path: Path) -> No
 def test_no_party_fetches_anything_of_a_refused_result(judged: Judged, tmp_path: Path) -> None:
     made = judged.made
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         made.coordinator.statistics("refused", judged.runs["refused"])
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert not any(judged.fetched(side, "refused") for side in Side)
     assert "refused" in judged.types("steward", "list", "--config", judged.steward)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         judged.decides("refused", "release")
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
+from gemel.common.rpc.access import ACCESS, READING
 from tests.e2e.deployment import STATE, Deployment, digest_of, specification
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
-from tryst.common.rpc.access import ACCESS, READING
 
 PROJECT, OTHER = "dry", "other"
 TEXT, OTHERS = specification(PROJECT), specification(OTHER)
@@ -86,7 +86,7 @@ def test_no_run_begins_and_nothing_is_erased(made: Deployment, command: str) -> 
 
 def test_a_dry_run_of_what_is_not_there_is_an_error(made: Deployment) -> None:
     for arguments in (["project", "approve", "none"], ["alice", "decline", "none", "--reason", "a good reason"]):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             invoke(made, *arguments, "--dry-run")
         assert caught.value.code in (ErrorCode.NOT_FOUND, ErrorCode.NOT_ADMITTED)
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import Deployment, people, specification
-from tests.e2e.test_declining import tryst
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import project_pb2
+from tests.e2e.test_declining import gemel
 
 STATE = project_pb2.ProjectState
 REASON = "Bob's cleaning of accents was of another version; corrected on Monday"
 OTHER_VERSION = """\
 # Stands for an installation with another version of a library: it cleans a name of the test records otherwise.
-from tryst.common.cleaning import definition
+from gemel.common.cleaning import definition
 
 accents = definition.TEXT_STEPS["accents"]
 definition.TEXT_STEPS["accents"] = lambda value: accents(value).replace("zoe", "zo")
@@ -43,21 +43,21 @@ def test_custodians_whose_canaries_differed_link_in_the_next_epoch(
     error = made.status("mended").blocking_error
     assert "the cleaning of given_name" in error
     assert "the cleaning of phone" not in error
-    assert "`tryst project new-epoch`" in made.blocking_error(Side.ALICE, "mended")
+    assert "`gemel project new-epoch`" in made.blocking_error(Side.ALICE, "mended")
     bob.kill()
     made.processes("bob")
     config = ("--config", made.coordinator_yaml)
-    done = tryst("project", "new-epoch", "mended", "--reason", REASON, "--yes", *config)
+    done = gemel("project", "new-epoch", "mended", "--reason", REASON, "--yes", *config)
     assert done.returncode == 0, done
     for side in Side:
         made.eventually(lambda side=side: made.shown(side, "mended").waits_for_operator)
-        done = tryst(side, "approve", "mended", "--yes", "--config", made.configs[side])
+        done = gemel(side, "approve", "mended", "--yes", "--config", made.configs[side])
         shown = " ".join(done.stdout.replace("│", "").split())
         assert (done.returncode, REASON in shown) == (0, True), done
         assert "did not come to an agreement" in shown, done
     status = made.wait_for("mended", STATE.PROJECT_STATE_CONTRIBUTED)
     assert (status.epoch, status.blocking_error) == (2, "")
-    started = " ".join(tryst("project", "start", "mended", *config).stdout.split())
+    started = " ".join(gemel("project", "start", "mended", *config).stdout.split())
     status = made.wait_for("mended", STATE.PROJECT_STATE_RELEASED)
     assert status.run.links == 30
     # Where both have agreed, the coordinator's own id is in the lines of Carole and of her worker about the run.

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.service import statuses
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.operator.control import Control
+from gemel.common.parties import Side
+from gemel.common.rpc import pages
 from tests.carole.service.test_project_lists import fill
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, people, specification
-from tryst.carole.service import statuses
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.operator.control import Control
-from tryst.common.parties import Side
-from tryst.common.rpc import pages
 
 OTHERS = [f"other-{number}" for number in range(60)]
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.coordinator.client.client_configuration import template
+from gemel.coordinator.client.connection import connect
+from gemel.coordinator.rehearsal.processes import ServiceProcess
 from tests.e2e.deployment import STATE, Deployment, people, specification
 from tests.ports import free_port
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.coordinator.client.client_configuration import template
-from tryst.coordinator.client.connection import connect
-from tryst.coordinator.rehearsal.processes import ServiceProcess
 
 PROJECT = "forked"
 TEXT = specification(PROJECT, bits=512)
@@ -111,6 +111,6 @@ def test_each_finds_the_fork_before_its_fetch_and_nothing_is_opened(fork: Fork, 
     assert not fork.opened()
     # A coordinator that is shown both finds it too, at its next command.
     coordinators[Side.BOB].write_text(template(fork.copy, keys=keys, state=keys))
-    with pytest.raises(TrystError, match="does not begin with the one it has shown before") as caught:
+    with pytest.raises(GemelError, match="does not begin with the one it has shown before") as caught:
         connect(coordinators[Side.BOB]).__enter__()
     assert caught.value.code is ErrorCode.AUDIT

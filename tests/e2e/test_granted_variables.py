@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.documents.provenance import read_provenance
+from gemel.common.parties import Role, Side
+from gemel.coordinator.analysis.share_files import OwnFile, join
+from gemel.coordinator.client.steward_client import connect_steward
+from gemel.coordinator.commands.analyst import app
 from tests.e2e.deployment import Deployment, digest_of, people, specification
-from tryst.common.documents.provenance import read_provenance
-from tryst.common.parties import Role, Side
-from tryst.coordinator.analysis.share_files import OwnFile, join
-from tryst.coordinator.client.steward_client import connect_steward
-from tryst.coordinator.commands.analyst import app
 
 PROJECT = "granted"
 GRANTS = (

@@ -17,11 +17,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-import tryst
-from tryst.common.cleaning import clean
-from tryst.common.command import app
-from tryst.common.specification import load_specification
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+import gemel
+from gemel.common.cleaning import clean
+from gemel.common.command import app
+from gemel.common.specification import load_specification
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
 Pair = tuple[str, str]
 
@@ -81,7 +81,7 @@ def rehearsed(files: dict[str, Path], specification: str) -> tuple[dict[str, flo
 
 def linked(files: dict[str, Path], specification: str) -> tuple[dict[str, float], set[Pair]]:
     """The same, in one process."""
-    made = tryst.link(*files.values(), specification)
+    made = gemel.link(*files.values(), specification)
     found = made.evaluate(*files.values(), TRUTH)
     return json.loads(found.model_dump_json())["at_decision"], set(made.links.select("alice", "bob").rows())
 

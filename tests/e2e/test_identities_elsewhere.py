@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.command import app
+from gemel.common.configuration import load_configuration, parse_configuration
+from gemel.common.keys.identity_configuration import IdentitySection, open_identity
+from gemel.common.parties import Side
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
 from tests.common.keys.key_stores import TransitServer, softhsm
 from tests.e2e.deployment import STATE, Deployment, specification
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.command import app
-from tryst.common.configuration import load_configuration, parse_configuration
-from tryst.common.keys.identity_configuration import IdentitySection, open_identity
-from tryst.common.parties import Side
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MANUAL = (REPOSITORY / "deploy" / "README.md").read_text()
 TOKEN, VAULT = re.findall(r"```yaml\n(identity:.*?)```", MANUAL, flags=re.DOTALL)
 
 
-def tryst(*words: str) -> str:
+def gemel(*words: str) -> str:
     ran = CliRunner().invoke(app, list(words))
     assert ran.exit_code == 0, ran.output
     return ran.output
@@ -44,7 +44,7 @@ def move(made: Deployment, configs: dict[str, Path], places: dict[str, str]) -> 
     listed = {member.name: member for member in made.made.members}
     for name, block in places.items():
         configs[name].write_text(configs[name].read_text() + block)
-        shown = tryst("party", "identity", "--config", str(configs[name]))
+        shown = gemel("party", "identity", "--config", str(configs[name]))
         folder = PartyFolder(made.folders[name])
         identity = open_identity(load_configuration(configs[name], IdentitySection).identity, folder.identity)
         assert identity.public.fingerprint in shown
@@ -60,7 +60,7 @@ def move(made: Deployment, configs: dict[str, Path], places: dict[str, str]) -> 
             configs[name].write_text(text)
     # The log begins with the identity that Carole has now.
     shutil.rmtree(made.folders["carole"] / "store")
-    tryst("carole", "init", "--config", str(made.carole_yaml))
+    gemel("carole", "init", "--config", str(made.carole_yaml))
 
 
 def test_files_are_linked(deploy: Callable[..., Deployment], tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_files_are_linked(deploy: Callable[..., Deployment], tmp_path: Path) -> 
     project, run = made.link(text)
     assert run.links > 0
     assert made.status(project).state == STATE.PROJECT_STATE_RELEASED
-    assert "Intact" in tryst("audit", "verify", "--config", str(made.carole_yaml))
-    assert "failed" not in tryst("carole", "check", "--config", str(made.carole_yaml))
+    assert "Intact" in gemel("audit", "verify", "--config", str(made.carole_yaml))
+    assert "failed" not in gemel("carole", "check", "--config", str(made.carole_yaml))
     vault.stop()
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.rpc.client import Connection
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count
+from gemel.protos.linkage.v1 import contribution_pb2, project_pb2
 from tests.e2e.deployment import STATE, Deployment, people, specification
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.rpc.client import Connection
-from tryst.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count
-from tryst.protos.linkage.v1 import contribution_pb2, project_pb2
 
 Deploy = Callable[..., Deployment]
 MANY = 3000
@@ -108,7 +108,7 @@ def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
             with one_by_one:
                 # What she had under way when she died may arrive or not; here it does not.
                 if dead.is_set():
-                    raise TrystError(ErrorCode.UNAVAILABLE, "no caller waits for this any more")
+                    raise GemelError(ErrorCode.UNAVAILABLE, "no caller waits for this any more")
                 puts.append((upload, chunk.index))
                 if len(puts) == 3:
                     alice.kill()
@@ -137,8 +137,8 @@ STOPPING_WORKER = """\
 # A worker that, the first time, stands still while it fits the model, and in no write, which would lock the database.
 import os, signal, sys, threading
 from pathlib import Path
-from tryst.carole.service import worker
-from tryst.carole.store.runs import Runs
+from gemel.carole.service import worker
+from gemel.carole.store.runs import Runs
 
 reached = Path(sys.argv.pop(1))
 progress, renew_lease, writing = worker.Heartbeat.progress, Runs.renew_lease, threading.Lock()
@@ -173,7 +173,7 @@ def test_the_worker_killed_in_the_middle_of_a_run(deploy: Deploy) -> None:
     run = made.coordinator.start(project).run
     made.eventually(reached.exists)
     assert made.status(project).run.state == project_pb2.RUN_STATE_RUNNING
-    with pytest.raises(TrystError, match=f"is already running, got run {run}; watch it"):
+    with pytest.raises(GemelError, match=f"is already running, got run {run}; watch it"):
         made.coordinator.start(project)
     former = application.worker_pid
     assert former is not None

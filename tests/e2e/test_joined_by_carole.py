@@ -16,22 +16,22 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.custodian.operator.control import Control
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
+from gemel.coordinator.client.connection import connection_of
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.custodian_conditions import condition_lines
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.rehearsal.output_folder import report_content
+from gemel.coordinator.reports.linkage import render_report
+from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
 from tests.e2e.test_block_keyed import BLOCKING
-from tryst.common.command import app
-from tryst.common.custodian.operator.control import Control
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
-from tryst.coordinator.client.connection import connection_of
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.rehearsal.output_folder import report_content
-from tryst.coordinator.reports.linkage import render_report
-from tryst.protos.linkage.v1 import project_pb2
 
 N, COMMON, CAP = 200, 100, 150
 RESOLVED = specification("joined", more=BLOCKING).replace("mode: open", "mode: block_keyed")
@@ -84,7 +84,7 @@ def approves(operator: Control, project: str, digest: bytes) -> bool:
         if operator.specification(project).digest == digest:
             operator.approve(project, digest)
             return True
-    except TrystError:
+    except GemelError:
         pass
     return False
 
@@ -162,7 +162,7 @@ def test_above_the_cap_each_refuses(joined: Joined) -> None:
     """Carole where one rule's rows alone are too many; else the custodian, who knows which rows are one record."""
     made = joined.made
     project = joined.amend(capped(10))
-    with pytest.raises(TrystError, match=r"at most 10 records of Alice"):
+    with pytest.raises(GemelError, match=r"at most 10 records of Alice"):
         follow_run(made.coordinator, project, made.coordinator.start(project).run)
     (entry,) = [entry for entry in joined.log("show") if entry["action"] == "join"]
     records = {side: int(entry["details"][f"records_{side}"]) for side in Side}

@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.encoding.layout import TRAINING
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, dump_specification
+from gemel.coordinator.demonstration.people import two_files
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
 from tests.e2e.deployment import STATE, Deployment, digest_of
-from tryst.common.encoding.layout import TRAINING
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, dump_specification
-from tryst.coordinator.demonstration.people import two_files
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
 
 NETWORK = driver_network()
 RECORDS = 40
@@ -73,7 +73,7 @@ def test_the_named_file_is_contributed_and_no_other(deploy: Callable[..., Deploy
         expected = sorted(sent[name].value_counts()["count"].to_list(), reverse=True)
         assert counted[: len(expected)].tolist() == expected
         assert not counted[len(expected) :].any()
-    with pytest.raises(TrystError, match="files of known values") as refused:
+    with pytest.raises(GemelError, match="files of known values") as refused:
         made.coordinator.amend(naming(other))
     assert refused.value.code is ErrorCode.ENCODING_MISMATCH
     assert made.status(project).specification_digest == digest_of(text)

@@ -16,19 +16,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.e2e.deployment import STATE, Deployment, people, specification
-from tests.e2e.recording import answered
-from tryst.carole.engine.archive import unpacked
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.state.row_map import unpack_map
-from tryst.common.encoding import SignatureSet, from_bytes
-from tryst.common.encoding.layout import CODES
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.rpc.client import Connection
-from tryst.common.specification import Specification, load_specification, specification_digest
-from tryst.common.wire import manifest_from_wire
-from tryst.common.wire.row_handles import (
+from gemel.carole.engine.archive import unpacked
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.state.row_map import unpack_map
+from gemel.common.encoding import SignatureSet, from_bytes
+from gemel.common.encoding.layout import CODES
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.rpc.client import Connection
+from gemel.common.specification import Specification, load_specification, specification_digest
+from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.row_handles import (
     CODES_ROWS,
     HANDLES,
     VALUES,
@@ -37,11 +35,13 @@ from tryst.common.wire.row_handles import (
     open_row_handles,
     request_digest,
 )
-from tryst.common.wire.sides import side_to_wire
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
-from tryst.protos.linkage.v1 import contribution_pb2, resolution_pb2
-from tryst.risk.models import JointDistribution
+from gemel.common.wire.sides import side_to_wire
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
+from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
+from gemel.risk.models import JointDistribution
+from tests.e2e.deployment import STATE, Deployment, people, specification
+from tests.e2e.recording import answered
 
 N, COMMON = 400, 200
 # Some of the variables, from either holder and both: what is sent of each is the same, and all would take minutes.
@@ -210,7 +210,7 @@ def test_the_resolver_has_codes_of_requested_records_and_their_rows_only_for_an_
 def test_carole_gets_no_codes_of_handles_and_no_handle(linked: Linked, project: str) -> None:
     sealed = linked.sent(project, Artifact.RUN_ARTIFACT_HANDLES)
     assert len(sealed) == 2
-    assert all(content.startswith(b"tryst sealed ") for content in sealed)
+    assert all(content.startswith(b"gemel sealed ") for content in sealed)
     received = b"\0".join(request.SerializeToString() for _, request, _ in linked.calls)
     stored = [path.read_bytes() for path in linked.made.folders["carole"].rglob("*") if path.is_file()]
     assert sum(map(len, stored)) > 100_000
@@ -236,7 +236,7 @@ def test_the_joint_distribution_comes_to_carole_if_it_is_released_or_assessed(li
     arrays, document = unpacked(content)
     coded = {"coded_a", "coded_b", "coded_probability", "left_out"} if project == "assessed" else set()
     assert set(arrays) == {"share_alice", "share_bob"} | coded | (set() if project == "apart" else {"joint"})
-    assert all(arrays[f"share_{side}"].tobytes().startswith(b"tryst sealed ") for side in Side)
+    assert all(arrays[f"share_{side}"].tobytes().startswith(b"gemel sealed ") for side in Side)
     assert document["linkage"]["latent"]["dependences"]
     if project == "apart":
         # Of the step Carole has counts and averages: no list is as long as the variables have cells.

@@ -18,10 +18,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import GemelError
+from gemel.common.parties import Side
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
-from tryst.common.command import app
-from tryst.common.errors import TrystError
-from tryst.common.parties import Side
 
 N = 150
 COMMON = ("anderson", "brown", "clarke", "davies", "evans", "foster", "green", "hughes")
@@ -80,7 +80,7 @@ def test_an_override_is_read_back_from_the_audit_log_with_its_reason(made: Deplo
         command = (str(side), "override", project, "--config", made.configs[side])
         for reasonless in (command, (*command, "--reason", "   ")):
             refused = types(*reasonless)
-            assert isinstance(refused.exception, TrystError)
+            assert isinstance(refused.exception, GemelError)
             assert "needs a reason" in str(refused.exception)
     assert made.status(project).state == STATE.PROJECT_STATE_KEYED
     for side in Side:

@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.common.documents.provenance import read_provenance
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, STATE
 from tests.e2e.linked import COMMON, PROJECT, Linked, N
 from tests.e2e.traces import IDENTIFIERS, files
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.common.documents.provenance import read_provenance
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 IDENTIFIER_OF = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
 RECORDS = N + len(IDENTIFIERS["alice"])

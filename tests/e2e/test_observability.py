@@ -22,14 +22,14 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from gemel.common.errors import GemelError
+from gemel.common.observability.settings import host_and_port
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 from tests.carole.trial import PROJECT as TRIAL
 from tests.carole.trial import Contribution, contributed
 from tests.deploy.sites import DEPLOY, REPOSITORY
 from tests.e2e.deployment import Deployment, specification
-from tryst.common.errors import TrystError
-from tryst.common.observability.settings import host_and_port
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 
 PROJECT = "births-of-2025"
 TEXT = specification(PROJECT, more="blocking:\n  - {name: born, keys: [{field: born}]}\n")
@@ -66,7 +66,7 @@ class Page:
         assert status == 200
         families = list(text_string_to_metric_families(text))
         samples = [
-            sample._replace(labels={**sample.labels, "job": "tryst", "instance": address})
+            sample._replace(labels={**sample.labels, "job": "gemel", "instance": address})
             for family in families
             for sample in family.samples
         ]
@@ -109,7 +109,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
         made.link(TEXT)
         # Bob's certificate at a method of the coordinator's, so that something was denied.
         connection = made.connection("coordinator")
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             connection.call(connection.stub(custody_pb2_grpc.CustodyStub).NextTask, custody_pb2.NextTaskRequest())
         pages = {name: Page.read(address) for name, address in services.items()}
         application = waiting.start_carole()
@@ -127,43 +127,43 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
 
 def test_the_pages_say_what_happened(scraped: Pages) -> None:
     carole = scraped.pages["carole"]
-    assert carole.value("tryst_projects", state="released") == 1
-    assert carole.value("tryst_runs", state="done") == 1
-    assert carole.value("tryst_queue_runs") == 0
-    stages = [sample for sample in carole.samples if sample.name == "tryst_last_run_stage_seconds"]
+    assert carole.value("gemel_projects", state="released") == 1
+    assert carole.value("gemel_runs", state="done") == 1
+    assert carole.value("gemel_queue_runs") == 0
+    stages = [sample for sample in carole.samples if sample.name == "gemel_last_run_stage_seconds"]
     assert {"read", "seal"} < {sample.labels["stage"] for sample in stages}
     assert all(0 <= sample.value < 600 for sample in stages)
-    pairs = carole.value("tryst_last_run_candidate_pairs")
+    pairs = carole.value("gemel_last_run_candidate_pairs")
     assert 0 < pairs == float(f"{pairs:.1e}") <= 120 * 120
-    assert carole.value("tryst_last_run_patterns") > 0
-    assert 0 < carole.value("tryst_last_run_peak_bytes") < carole.value("tryst_last_run_granted_bytes") == 3 << 30
-    assert carole.value("tryst_worker_up") == 1
-    assert carole.value("tryst_worker_starts_total") == 1
-    assert carole.value("tryst_uploads_open") == 0
-    assert carole.value("tryst_retention_due") == 0
-    assert carole.value("tryst_rpc_denied_total", reason="not admitted") == 1
-    assert carole.value("tryst_rpc_denied_total", reason="unknown caller") == 0
+    assert carole.value("gemel_last_run_patterns") > 0
+    assert 0 < carole.value("gemel_last_run_peak_bytes") < carole.value("gemel_last_run_granted_bytes") == 3 << 30
+    assert carole.value("gemel_worker_up") == 1
+    assert carole.value("gemel_worker_starts_total") == 1
+    assert carole.value("gemel_uploads_open") == 0
+    assert carole.value("gemel_retention_due") == 0
+    assert carole.value("gemel_rpc_denied_total", reason="not admitted") == 1
+    assert carole.value("gemel_rpc_denied_total", reason="unknown caller") == 0
     commits = {"method": "/linkage.v1.Custody/CommitUpload", "status": "OK"}
-    assert carole.value("tryst_rpc_seconds_count", role="custodian-a", **commits) == 1
-    assert carole.value("tryst_rpc_seconds_count", role="custodian-b", **commits) == 1
-    entries = carole.value("tryst_audit_entries")
+    assert carole.value("gemel_rpc_seconds_count", role="custodian-a", **commits) == 1
+    assert carole.value("gemel_rpc_seconds_count", role="custodian-b", **commits) == 1
+    entries = carole.value("gemel_audit_entries")
     for role in ("custodian-a", "custodian-b"):
-        assert 0 < carole.value("tryst_audit_witnessed_entries", role=role) <= entries
-        assert 0 <= carole.value("tryst_audit_witness_age_seconds", role=role) < 3600
-    assert 0 < carole.value("tryst_certificate_days_left", certificate="own") < 1
-    assert carole.value("tryst_certificate_ending", certificate="own") == 0, "of its two hours nearly all is left"
+        assert 0 < carole.value("gemel_audit_witnessed_entries", role=role) <= entries
+        assert 0 <= carole.value("gemel_audit_witness_age_seconds", role=role) < 3600
+    assert 0 < carole.value("gemel_certificate_days_left", certificate="own") < 1
+    assert carole.value("gemel_certificate_ending", certificate="own") == 0, "of its two hours nearly all is left"
     for role in ("linker", "coordinator", "custodian-a", "custodian-b"):
-        assert 0 < carole.value("tryst_member_certificate_days_left", role=role) < 1
-        assert carole.value("tryst_member_certificate_ending", role=role) == 0
+        assert 0 < carole.value("gemel_member_certificate_days_left", role=role) < 1
+        assert carole.value("gemel_member_certificate_ending", role=role) == 0
     for side in Side:
         page = scraped.pages[str(side)]
-        assert page.value("tryst_carole_connected") == 1
-        assert page.value("tryst_projects", state="released") == 1
-        assert page.value("tryst_projects_blocked") == 0
-        assert page.value("tryst_step_seconds_count", step="contribute", outcome="done") == 1
+        assert page.value("gemel_carole_connected") == 1
+        assert page.value("gemel_projects", state="released") == 1
+        assert page.value("gemel_projects_blocked") == 0
+        assert page.value("gemel_step_seconds_count", step="contribute", outcome="done") == 1
     waiting = scraped.pages["waiting"]
-    assert waiting.value("tryst_run_progress", stage="compare") == 0.5
-    assert waiting.value("tryst_runs", state="running") == 1
+    assert waiting.value("gemel_run_progress", stage="compare") == 0.5
+    assert waiting.value("gemel_runs", state="running") == 1
 
 
 def test_every_line_about_a_run_has_the_request_that_started_it(scraped: Pages) -> None:
@@ -265,21 +265,21 @@ def test_every_alert_is_about_series_that_are_there(scraped: Pages) -> None:
 def test_every_metric_of_ours_is_on_the_dashboard_or_in_an_alert(scraped: Pages) -> None:
     used = {selector.name for query in QUERIES for selector in selectors(promql_parser.parse(query))}
     used |= {selector.name for rule in RULES for selector in selectors(promql_parser.parse(rule["expr"]))}
-    ours = {name for page in scraped.pages.values() for name in page.names if name.startswith("tryst_")}
+    ours = {name for page in scraped.pages.values() for name in page.names if name.startswith("gemel_")}
     unused = {name for name in ours if not any(re.fullmatch(f"{name}(_total|_count|_sum|_bucket)?", u) for u in used)}
     # Versions are looked up, and whether the store was read is the check of the database.
-    assert unused == {"tryst_info", "tryst_store_up", "tryst_state_up"}
+    assert unused == {"gemel_info", "gemel_store_up", "gemel_state_up"}
 
 
 def test_every_alert_has_its_section_in_the_runbook_and_the_reverse() -> None:
-    sections = re.findall(r"^## (Tryst\w+)$", (REPOSITORY / "docs/runbook.md").read_text(), re.MULTILINE)
+    sections = re.findall(r"^## (Gemel\w+)$", (REPOSITORY / "docs/runbook.md").read_text(), re.MULTILINE)
     alerts = [rule["alert"] for rule in RULES]
     assert len(set(alerts)) == len(alerts)
     assert sections == sorted(set(sections), key=sections.index)
     assert set(sections) == set(alerts)
     text = (REPOSITORY / "docs/runbook.md").read_text()
     for section in text.split("\n## ")[1:]:
-        if section.startswith("Tryst"):
+        if section.startswith("Gemel"):
             assert all(f"- **{part}**" in section for part in ("Means", "Seen by", "Do")), section.split("\n")[0]
     assert all(rule["labels"]["severity"] in ("info", "warning", "critical") for rule in RULES)
 
@@ -296,6 +296,6 @@ def test_prometheus_is_given_the_rules_and_the_port_of_a_page() -> None:
     given = yaml.safe_load((DEPLOY / "monitoring/prometheus.yaml").read_text())
     assert [Path(name) for name in given["rule_files"]] == [Path("alerts.yaml")]
     (job,) = given["scrape_configs"]
-    assert job["job_name"] == "tryst"
+    assert job["job_name"] == "gemel"
     ((target,),) = (each["targets"] for each in job["static_configs"])
     assert f'listen: "{target}"' in (DEPLOY / "carole/carole.yaml").read_text()

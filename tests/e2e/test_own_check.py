@@ -1,4 +1,4 @@
-"""`tryst alice check`, each way in which an installation can be wrong: named before anything is sent, status 1.
+"""`gemel alice check`, each way in which an installation can be wrong: named before anything is sent, status 1.
 
 Carole is a real one over real TLS, in this process.
 """
@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.parties import Role, Side
+from gemel.common.pki.certificates import Validity
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.rpc.service_clock import CLOCK_KEY, seconds_ahead
 from tests.e2e.deployment import Deployment, specification
 from tests.e2e.test_certificates import reissue
 from tests.ports import free_port
-from tryst.common.command import app
-from tryst.common.parties import Role, Side
-from tryst.common.pki.certificates import Validity
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.rpc.service_clock import CLOCK_KEY, seconds_ahead
 
 LINES = (
     "configuration",
@@ -146,7 +146,7 @@ def test_a_clock_that_is_off_by_a_day(
     made: Deployment, monkeypatch: pytest.MonkeyPatch, ahead_ms: int, words: str
 ) -> None:
     then = str(round(datetime.now(UTC).timestamp() * 1000) - ahead_ms)
-    monkeypatch.setattr("tryst.common.rpc.dispatch.own_clock", lambda: (CLOCK_KEY, then))
+    monkeypatch.setattr("gemel.common.rpc.dispatch.own_clock", lambda: (CLOCK_KEY, then))
     name, line = failed(made)
     assert name == "clock"
     assert words in line

@@ -8,21 +8,21 @@ from datetime import timedelta
 
 import pytest
 
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.parties import Side
+from gemel.common.periodic import Periodic
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
 from tests.common.pki.own_pki import OwnPki
 from tests.e2e.deployment import STATE, Deployment, specification
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.parties import Side
-from tryst.common.periodic import Periodic
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
 
 NAMES = {"carole": "carole.unit.example", "alice": "alice.hospital.example"}
-SPIFFE = "spiffe://hospital.example/tryst/alice"
+SPIFFE = "spiffe://hospital.example/gemel/alice"
 
 
 def test_files_are_linked(deploy: Callable[..., Deployment], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tryst.common.rpc.trust.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("gemel.common.rpc.trust.LOOK_SECONDS", 0.2)
     text = specification("renewed")
     made = deploy(text)
     pkis = {"carole": OwnPki("unit"), "alice": OwnPki("hospital")}

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import Deployment, people, specification
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.protos.linkage.v1 import project_pb2
 
 STATE = project_pb2.ProjectState
 BLOCKING = """\
@@ -34,7 +34,7 @@ def project(config: Path, *words: str) -> None:
 
 
 def refused(owner: str, config: Path, *words: str) -> None:
-    with pytest.raises(TrystError, match=f"belongs to the coordinator {owner}") as caught:
+    with pytest.raises(GemelError, match=f"belongs to the coordinator {owner}") as caught:
         project(config, *words)
     assert caught.value.code is ErrorCode.NOT_ADMITTED
 

@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.encoding import Layout, SignatureSet
+from gemel.common.encoding.samples import sample_rows
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import IDENTIFIER
+from gemel.protos.linkage.v1 import resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
 from tests.e2e.recording import contribution, recorded
 from tests.e2e.test_block_keyed import BLOCKING
-from tryst.common.encoding import Layout, SignatureSet
-from tryst.common.encoding.samples import sample_rows
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import IDENTIFIER
-from tryst.protos.linkage.v1 import resolution_pb2
 
 N, COMMON = 300, 150
 WIDE = BLOCKING.replace("keys: [{field: born}]", "keys: [{field: born, part: year}]")
@@ -117,4 +117,4 @@ def test_what_the_resolver_receives_of_dummies_is_sealed(made: tuple[Any, Linked
     _, _, padded = made
     handles = [artifact for artifact in padded.artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(artifact.chunk.data.startswith(b"tryst sealed 2\n") for artifact in handles)
+    assert all(artifact.chunk.data.startswith(b"gemel sealed 2\n") for artifact in handles)

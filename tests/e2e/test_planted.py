@@ -12,6 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.custodian.state.row_map import unpack_map
+from gemel.common.keys import derive
+from gemel.common.keys.derivation import Purpose
+from gemel.common.parties import Side
+from gemel.common.specification import encoding_digest, load_specification
 from tests.e2e.deployment import CUSTODIANS
 from tests.e2e.linked import PROJECT, TEXT, Linked
 from tests.e2e.traces import (
@@ -23,14 +31,6 @@ from tests.e2e.traces import (
     occurrences,
     private_values,
 )
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.state.row_map import unpack_map
-from tryst.common.keys import derive
-from tryst.common.keys.derivation import Purpose
-from tryst.common.parties import Side
-from tryst.common.specification import encoding_digest, load_specification
 
 VALUES = [value for column in PLANTED.values() for value in column]
 KEYS = ("tls", "identity", "sealing", "wrapping")

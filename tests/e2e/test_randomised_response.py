@@ -14,12 +14,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from gemel.common.encoding import SignatureSet
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
 from tests.e2e.recording import recorded
 from tests.e2e.test_block_keyed import contribution
-from tryst.common.encoding import SignatureSet
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 N, COMMON = 300, 150
 TEXT = specification("noisy", bits=1024).replace("bits: 1024}", "bits: 1024, randomised_response: 0.05}")

@@ -19,19 +19,19 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.coordinator.client.client_configuration import steward_template
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.rehearsal.processes import ServiceProcess
 from tests.common.custodian.conftest import Folder
 from tests.common.custodian.console.served import served
 from tests.consoles import wide_consoles
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
 from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, specification
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.coordinator.client.client_configuration import steward_template
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from tryst.coordinator.rehearsal.processes import ServiceProcess
 
 COMMON = 30
 RELEASED, ENDED, REFUSED = (specification(name, bits=512) for name in ("released", "ended", "refused"))
@@ -89,7 +89,7 @@ class Site:
         with wide_consoles():
             result = CliRunner().invoke(app, [*map(str, words), "--config", str(config)])
         if fails:
-            assert isinstance(result.exception, TrystError), result.output
+            assert isinstance(result.exception, GemelError), result.output
             return str(result.exception)
         assert result.exception is None, (result.output, result.exception)
         return result.output
@@ -120,22 +120,22 @@ class Site:
 def follow_linkage_unit(site: Site) -> None:
     """What docs/linkage-unit.md has Carole's operator type; its places are those of this deployment."""
     places = {
-        "/var/lib/tryst/carole": site.made.folders["carole"] / "store",
+        "/var/lib/gemel/carole": site.made.folders["carole"] / "store",
         "/backup/carole-monday": site.made.root / "backup",
     }
     commands = list(lines(sections(REPOSITORY / "docs/linkage-unit.md")["A restored log"]))
-    assert [words[0] for words in commands] == ["systemctl", "mkdir", "mv", "tryst", "systemctl", "tryst"]
+    assert [words[0] for words in commands] == ["systemctl", "mkdir", "mv", "gemel", "systemctl", "gemel"]
     for words in commands[:-1]:  # the last is for a copy put back by hand
         for named, real in places.items():
             words = [word.replace(named, str(real)) for word in words]
         match words:
-            case ["systemctl", "stop", "tryst-carole.service"]:
+            case ["systemctl", "stop", "gemel-carole.service"]:
                 site.carole.dismiss()
                 site.carole.stop()
-            case ["systemctl", "start", "tryst-carole.service"]:
+            case ["systemctl", "start", "gemel-carole.service"]:
                 (site.carole,) = site.made.processes("carole")
-            case ["tryst", "carole", "restore", backup, "--config", _]:
-                assert "by `tryst alice accept-restore`" in site.types("carole", "restore", backup)
+            case ["gemel", "carole", "restore", backup, "--config", _]:
+                assert "by `gemel alice accept-restore`" in site.types("carole", "restore", backup)
             case _:
                 subprocess.run(words, check=True)
 
@@ -181,7 +181,7 @@ def test_coordinator_and_steward_notice_the_shrunk_log(site: Site) -> None:
     for party, words in (("project", ("status",)), ("steward", ("list",))):
         error = site.types(party, *words, fails=True)
         assert "Carole's store was restored from a backup" in error
-        assert f"tryst {party} accept-restore PROJECT" in error
+        assert f"gemel {party} accept-restore PROJECT" in error
 
 
 def test_accepted_by_all_by_signature_it_ends_once(site: Site) -> None:
@@ -198,7 +198,7 @@ def test_accepted_by_all_by_signature_it_ends_once(site: Site) -> None:
     operator = "Bob's service waits for its operator's decision on the restored log"
     made.eventually(lambda: operator in site.types("project", "status", "ended"))
     assert waiting in site.types("project", "start", "ended", fails=True)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         made.coordinator.statistics("ended", site.run)
     assert caught.value.code in (ErrorCode.NOT_FOUND, ErrorCode.WRONG_STATE)
     assert documented("custodian", "After Carole's store was restored") == ["alice", "accept-restore", "births"]

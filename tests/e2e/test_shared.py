@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from gemel.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
 from tests.e2e.compute_processes import ComputeService
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tryst.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
 
 pytestmark = pytest.mark.slow
 

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import GemelError
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import PartySecrets, ShareSecrets
+from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.client.terminal import console
+from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, STOP
 from tests.e2e.computing_site import Site, right_links
 from tests.e2e.deployment import STATE
-from tryst.common.command import app
-from tryst.common.errors import TrystError
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import PartySecrets, ShareSecrets
-from tryst.coordinator.client.run_progress import follow_run
-from tryst.coordinator.client.terminal import console
-from tryst.protos.linkage.v1 import project_pb2
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def failed(site: Site, project: str) -> str:
     """A run that fails; its error. Nothing is released, and log and audit have the error too."""
     made = site.made
     run = made.coordinator.start(project).run
-    with pytest.raises(TrystError, match="the run failed"):
+    with pytest.raises(GemelError, match="the run failed"):
         follow_run(made.coordinator, project, run)
     status = made.status(project)
     assert (status.state, status.run.state) == (STATE.PROJECT_STATE_CONTRIBUTED, project_pb2.RUN_STATE_FAILED)
@@ -134,7 +134,7 @@ def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
     ):
         made.eventually(lambda absent=absent: made.status(project).run.stage == absent)
         shown = command("project", "status", project, "--config", str(made.coordinator_yaml))
-        assert f"waits for `tryst compute`: {title}" in shown
+        assert f"waits for `gemel compute`: {title}" in shown
         computing[then].begin()
     assert site.links(project, run) == right_links()
 
@@ -152,7 +152,7 @@ def test_of_two_runs_that_wait_neither_keeps_the_worker(site: Site, monkeypatch:
         made.eventually(lambda name=name: made.status(name).run.stage == "await-parties")
     assert made.status(first).run.state == project_pb2.RUN_STATE_QUEUED
     shown = command("project", "status", first, "--config", str(made.coordinator_yaml))
-    assert "waits for `tryst compute`: Coordinator and steward" in shown
+    assert "waits for `gemel compute`: Coordinator and steward" in shown
     for service in computing.values():
         service.begin()
     for name in (second, first):

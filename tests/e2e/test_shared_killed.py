@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from gemel.carole.projects.operations import MAX_ATTEMPTS
+from gemel.coordinator.client.run_progress import COMPUTED, RESOLVE
 from tests.e2e.compute_program import STOP
 from tests.e2e.computing_site import Site, right_links
-from tryst.carole.projects.operations import MAX_ATTEMPTS
-from tryst.coordinator.client.run_progress import COMPUTED, RESOLVE
 
 pytestmark = pytest.mark.slow
 

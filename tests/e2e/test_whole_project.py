@@ -1,4 +1,4 @@
-"""`tryst project run`, where its way through a project is not the straight one of docs/live-linkage.md."""
+"""`gemel project run`, where its way through a project is not the straight one of docs/live-linkage.md."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
 from tests.e2e.deployment import Deployment, specification
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
 
 
 def test_another_specification_of_the_same_project_is_refused(
@@ -26,9 +26,9 @@ def test_another_specification_of_the_same_project_is_refused(
     path = tmp_path / "linkage.yaml"
     path.write_text(specification("births", bits=512))
     ran = CliRunner().invoke(app, ["project", "run", str(path), "--config", str(made.coordinator_yaml)])
-    assert isinstance(ran.exception, TrystError)
+    assert isinstance(ran.exception, GemelError)
     assert ran.exception.code is ErrorCode.EXISTS
-    assert "tryst project amend" in ran.exception.remedy
+    assert "gemel project amend" in ran.exception.remedy
     assert not made.status("births").approvals
 
 
@@ -40,6 +40,6 @@ def test_an_erased_project_is_not_taken_for_a_released_one(deploy: Callable[...,
     path = tmp_path / "linkage.yaml"
     path.write_text(specification("births"))
     ran = CliRunner().invoke(app, ["project", "run", str(path), "--config", str(made.coordinator_yaml)])
-    assert isinstance(ran.exception, TrystError)
+    assert isinstance(ran.exception, GemelError)
     assert ran.exception.code is ErrorCode.WRONG_STATE
     assert "erased" in ran.exception.what

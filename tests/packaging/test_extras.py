@@ -20,12 +20,12 @@ class Missing(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Missing())
 """
 MODULES = """
-import importlib, json, pathlib, tryst
-root = pathlib.Path(tryst.__file__).parent
+import importlib, json, pathlib, gemel
+root = pathlib.Path(gemel.__file__).parent
 missing, count = [], 0
 for top in sorted(path for path in root.iterdir() if path.is_dir()):
     for file in sorted(top.rglob("*.py")):
-        parts = ("tryst", *file.relative_to(root).with_suffix("").parts)
+        parts = ("gemel", *file.relative_to(root).with_suffix("").parts)
         if parts[-1] == "__main__" or parts[-2:] == ("protos", "compile"):
             continue
         name = ".".join(parts).removesuffix(".__init__")
@@ -37,8 +37,8 @@ for top in sorted(path for path in root.iterdir() if path.is_dir()):
 print(json.dumps([count, missing]))
 """
 COMMAND = """
-sys.argv[0] = "tryst"
-from tryst.common.command import main
+sys.argv[0] = "gemel"
+from gemel.common.command import main
 main()
 """
 
@@ -69,7 +69,7 @@ def test_only_reports_need_the_extra(tmp_path: Path) -> None:
     done = run(WITHOUT + MODULES, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in json.loads(done.stdout)[1]:
-        consoles = ("tryst.coordinator.", "tryst.common.web.", "tryst.common.custodian.console.")
+        consoles = ("gemel.coordinator.", "gemel.common.web.", "gemel.common.custodian.console.")
         assert "report" in name or name.startswith(consoles), name
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.missing_module import EXTRAS, installing
+from gemel.common.missing_module import EXTRAS, installing
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

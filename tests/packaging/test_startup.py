@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.command import SUBCOMMANDS
-from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
+from gemel.common.command import SUBCOMMANDS
+from gemel.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
 
 HEAVY = (
     "numpy",
@@ -32,15 +32,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import atexit, json, sys
 atexit.register(lambda: print("MODULES", json.dumps(sorted(sys.modules))))
-sys.argv[0] = "tryst"
-from tryst.common.command import main
+sys.argv[0] = "gemel"
+from gemel.common.command import main
 main()
 """
 
 
 SERVICES = {
     "carole.service.application": (
-        *("polars", "scipy", "numba", "networkx", "alembic", "tryst.carole.engine", "tryst.risk"),
+        *("polars", "scipy", "numba", "networkx", "alembic", "gemel.carole.engine", "gemel.risk"),
     ),
     "carole.service.worker": ("scipy.stats", "networkx", "alembic", "altair"),
     "common.custodian.service": ("scipy.stats", "networkx", "alembic", "altair"),
@@ -49,7 +49,7 @@ SERVICES = {
 
 
 def run(*arguments: str, **environment: str) -> tuple[int, str, set[str]]:
-    """Status, output and imported modules of ``tryst ARGUMENTS``."""
+    """Status, output and imported modules of ``gemel ARGUMENTS``."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         capture_output=True,
@@ -96,7 +96,7 @@ def test_version_shows_what_two_installations_must_have_alike() -> None:
     code, shown, modules = run("--version")
     assert code == 0
     lines = dict(line.rsplit(maxsplit=1) for line in shown.splitlines())
-    assert lines.pop("tryst")
+    assert lines.pop("gemel")
     assert lines == {
         "wire": WIRE,
         "protocol": str(PROTOCOL),
@@ -108,7 +108,7 @@ def test_version_shows_what_two_installations_must_have_alike() -> None:
 
 
 def test_the_wires_version_is_the_package_of_its_messages() -> None:
-    from tryst.protos.linkage.v1 import custody_pb2
+    from gemel.protos.linkage.v1 import custody_pb2
 
     assert custody_pb2.DESCRIPTOR.package == WIRE
 
@@ -116,15 +116,15 @@ def test_the_wires_version_is_the_package_of_its_messages() -> None:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("tryst r", {"rehearse", "risk"}),
-        ("tryst alice sta", {"status"}),
-        ("tryst keyvars add f", {"form"}),
-        ("tryst risk identify --miss", {"--missing", "--missing-values"}),
+        ("gemel r", {"rehearse", "risk"}),
+        ("gemel alice sta", {"status"}),
+        ("gemel keyvars add f", {"form"}),
+        ("gemel risk identify --miss", {"--missing", "--missing-values"}),
     ],
 )
 def test_completion_in_bash(typed: str, expected: set[str]) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-    code, shown, modules = run(_TRYST_COMPLETE="complete_bash", **words)
+    code, shown, modules = run(_GEMEL_COMPLETE="complete_bash", **words)
     assert code == 0
     assert set(shown.split()) == expected
     assert not modules & {*HEAVY, "rich"}
@@ -132,14 +132,14 @@ def test_completion_in_bash(typed: str, expected: set[str]) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_that_a_shell_reads(shell: str) -> None:
-    code, shown, modules = run(_TRYST_COMPLETE=f"source_{shell}")
+    code, shown, modules = run(_GEMEL_COMPLETE=f"source_{shell}")
     assert code == 0
-    assert "_TRYST_COMPLETE" in shown
+    assert "_GEMEL_COMPLETE" in shown
     assert not modules & set(HEAVY)
 
 
 def test_an_operators_question_loads_no_numbers(tmp_path: Path) -> None:
-    """`tryst alice status` speaks to the service: it needs the wire and the configuration, no tables and no kernels."""
+    """`gemel alice status` speaks to the service: it needs the wire and the configuration, no tables and no kernels."""
     assert run("init", str(tmp_path / "parties"), "--address", "127.0.0.1:1")[0] == 0
     code, shown, modules = run("alice", "status", "--config", str(tmp_path / "parties/alice/alice.yaml"))
     assert code == 1
@@ -150,6 +150,6 @@ def test_an_operators_question_loads_no_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_starts_without_what_only_its_work_needs(service: str) -> None:
     """Carole's numbers are her worker's: they would double the time and the memory with which she starts."""
-    program = f"import json, sys, tryst.{service}; print(json.dumps(sorted(sys.modules)))"
+    program = f"import json, sys, gemel.{service}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert not set(json.loads(done.stdout)) & set(SERVICES[service])

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.agreement import Agreement
+from gemel.common.keys.agreement_messages import Terms
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.parties import Side
 from tests.specifications import heading
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.agreement import Agreement
-from tryst.common.keys.agreement_messages import Terms
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.parties import Side
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECIFICATION = (
@@ -35,10 +35,10 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 )
 PROGRAM = """
 import json, sys, unicodedata
-from tryst.common.custodian.steps.canary import canary
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import encoding_digest, load_specification
+from gemel.common.custodian.steps.canary import canary
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import encoding_digest, load_specification
 spec = load_specification(sys.argv[1])
 digest, seed = encoding_digest(spec), Seed(bytes(range(32)))
 print(json.dumps({
@@ -66,7 +66,7 @@ def encoder(python: str | Path, side: Side) -> dict[str, Any]:
 
 
 def others() -> Iterator[Path]:
-    """Pythons of other versions beside this checkout that have what Tryst needs."""
+    """Pythons of other versions beside this checkout that have what Gemel needs."""
     request = "import sys, unicodedata, polars, pydantic, cryptography, numba; print(unicodedata.unidata_version)"
     for python in sorted(ROOT.glob(".venv*/bin/python")):
         done = subprocess.run([str(python), "-c", request], capture_output=True, text=True, timeout=120, check=False)
@@ -103,7 +103,7 @@ def test_the_custodians_refuse_each_other_before_there_is_a_seed(two: tuple[dict
         Agreement(Terms("tables", bytes.fromhex(made["digest"]), 1), side, keys[side], keys[side.other].public)
         for made, side in zip(two, (Side.ALICE, Side.BOB), strict=True)
     )
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         bob.accept_offer(alice.offer)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
-    assert "versions of Tryst and Python" in caught.value.remedy
+    assert "versions of Gemel and Python" in caught.value.remedy

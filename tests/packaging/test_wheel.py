@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.missing_module import installing
+from gemel.common.missing_module import installing
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
@@ -50,7 +50,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, tree)
-    for name in ("tryst", *ROOMS):
+    for name in ("gemel", *ROOMS):
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     with tarfile.open(build("sdist", tree, folder / "sdist")) as archive:
         # Python 3.11.2, Debian's, has no filters yet; the archive is our own.
@@ -64,14 +64,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     packed = {name for name in names if not name.partition("/")[0].endswith(".dist-info")}
-    assert {name.partition("/")[0] for name in packed} == {"tryst"}
+    assert {name.partition("/")[0] for name in packed} == {"gemel"}
     ours = {
-        f"tryst/{file.relative_to(ROOT)}"
+        f"gemel/{file.relative_to(ROOT)}"
         for room in ROOMS
         for file in (ROOT / room).rglob("*")
         if file.suffix == ".py" or file.suffix in DATA
     }
-    assert packed == ours | {"tryst/__init__.py", "tryst/__main__.py", "tryst/py.typed"}
+    assert packed == ours | {"gemel/__init__.py", "gemel/__main__.py", "gemel/py.typed"}
 
 
 def test_a_wheel_with_an_extra_is_a_requirement_as_remedies_write_it(wheel: Path) -> None:
@@ -105,11 +105,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     for source in here:
         for entry in source.iterdir():
             # Not the editable installation of this very tree.
-            if not entry.name.lower().startswith(("tryst", "__editable__")) and entry.suffix != ".pth":
+            if not entry.name.lower().startswith(("gemel", "__editable__")) and entry.suffix != ".pth":
                 target = packages / entry.name
                 if not target.exists():
                     target.symlink_to(entry)
-    assert (packages / "tryst/common/command.py").is_file()
+    assert (packages / "gemel/common/command.py").is_file()
     yield folder / "bin"
     shutil.rmtree(folder)
 
@@ -123,7 +123,7 @@ def elsewhere(tmp_path: Path) -> Path:
 
 
 def run(*command: object, folder: Path, status: int = 0, seconds: int = 120) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TRYST"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GEMEL"))}
     done = subprocess.run(
         list(map(str, command)),
         cwd=folder,
@@ -141,11 +141,11 @@ def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path
     """As in a notebook: the folder of the script comes first in `sys.path`."""
     (elsewhere / "notebook.py").write_text(
         "import pathlib, sys\n"
-        + "".join(f"import {name}, tryst.{name}\n" for name in DECOYS)
-        + "from tryst.common.specification import load_specification\n"
+        + "".join(f"import {name}, gemel.{name}\n" for name in DECOYS)
+        + "from gemel.common.specification import load_specification\n"
         + f"modules = [{', '.join(DECOYS)}]\n"
         + "assert all(module.DECOY for module in modules)\n"
-        + "place = pathlib.Path(tryst.__file__).resolve()\n"
+        + "place = pathlib.Path(gemel.__file__).resolve()\n"
         + "assert place.is_relative_to(pathlib.Path(sys.prefix).resolve()), place\n"
         + "print('fine')\n"
     )
@@ -163,12 +163,12 @@ def test_the_demonstration_runs_from_elsewhere(installed: Path, elsewhere: Path)
 
     Fewer people would do, if a few values recovered by chance were not above the limit of the leakage gate.
     """
-    assert run(installed / "tryst", "--version", folder=elsewhere).startswith("tryst ")
-    run(installed / "tryst", "demo", "--people", "300", "--out", "out", folder=elsewhere, seconds=840)
+    assert run(installed / "gemel", "--version", folder=elsewhere).startswith("gemel ")
+    run(installed / "gemel", "demo", "--people", "300", "--out", "out", folder=elsewhere, seconds=840)
     made = {path.name for path in (elsewhere / "out").iterdir()}
     assert {"links.parquet", "links.csv", "model.json", "report.html", "risk.html", "linkage.yaml"} <= made
 
 
-@pytest.mark.parametrize("module", ["tryst", "tryst.alice", "tryst.bob", "tryst.carole"])
+@pytest.mark.parametrize("module", ["gemel", "gemel.alice", "gemel.bob", "gemel.carole"])
 def test_python_m_works_from_elsewhere(module: str, installed: Path, elsewhere: Path) -> None:
     assert "usage:" in run(installed / "python", "-m", module, "--help", folder=elsewhere).lower()

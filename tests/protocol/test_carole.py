@@ -23,6 +23,16 @@ from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from gemel.carole.projects import RunState
+from gemel.carole.projects.operations import MAX_ATTEMPTS, Interruption
+from gemel.carole.projects.transitions import Action
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
+from gemel.common.pki.certificates import Validity
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 from tests.carole.deployment import (
     DIGEST,
     ENCODING,
@@ -34,21 +44,11 @@ from tests.carole.deployment import (
     make_upload,
     people,
 )
-from tryst.carole.projects import RunState
-from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
-from tryst.carole.projects.transitions import Action
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import MAX_EPOCHS
-from tryst.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
-from tryst.common.pki.certificates import Validity
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 
 SHARES = {str(side.role): f"the sealed share of {side}".encode() for side in Side}
 CHUNKS = 3
 
-ROOT = Path(tempfile.mkdtemp(prefix="tryst-protocol-"))
+ROOT = Path(tempfile.mkdtemp(prefix="gemel-protocol-"))
 
 OTHER_COORDINATOR = {"coordinator": "successor", "successor": "coordinator"}
 
@@ -82,7 +82,7 @@ def upload_of(side: Side, which: int) -> Upload:
 
 
 def refused(answer: object) -> bool:
-    return isinstance(answer, TrystError)
+    return isinstance(answer, GemelError)
 
 
 class Parties(RuleBasedStateMachine):
@@ -133,9 +133,9 @@ class Parties(RuleBasedStateMachine):
         answer: Any
         try:
             answer = call(*arguments)
-        except TrystError as error:
+        except GemelError as error:
             answer = error
-        if isinstance(answer, TrystError):
+        if isinstance(answer, GemelError):
             assert answer.code not in (ErrorCode.INTERNAL, ErrorCode.DATABASE, ErrorCode.UNAVAILABLE), answer
         return answer
 

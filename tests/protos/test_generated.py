@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tryst.protos.compile import ROOT, compile_protos
+from gemel.protos.compile import ROOT, compile_protos
 
 
 def test_generated_code_is_up_to_date(tmp_path: Path) -> None:
     compile_protos(tmp_path)
     fresh = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*_pb2*")}
-    folder = ROOT / "tryst" / "protos" / "linkage" / "v1"
+    folder = ROOT / "gemel" / "protos" / "linkage" / "v1"
     committed = {path.relative_to(ROOT): path.read_bytes() for path in folder.glob("*_pb2*") if path.is_file()}
     assert fresh.keys() == committed.keys()
     stale = sorted(str(name) for name in fresh if fresh[name] != committed[name])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks.intruder import SE17, attacked, interval
-from tryst.carole.intruder import fellegi_sunter_attack
-from tryst.risk.identification.matching.claims import claim_most_probable
+from gemel.carole.intruder import fellegi_sunter_attack
+from gemel.risk.identification.matching.claims import claim_most_probable
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.papers._one_indicator import PRINTED, START, TABLE_5, Indicator, steps, truth
-from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
 
 AGREE, PAIRS = 50.0, 2334.0
 

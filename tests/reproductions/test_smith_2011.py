@@ -22,7 +22,7 @@ from benchmarks.papers.smith2011 import (
     scored,
     thesis_chain,
 )
-from tryst.risk.identification.assessment.rank_plots import logit_rank_plot
+from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
 
 SEED = 2011
 

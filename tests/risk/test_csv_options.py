@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
 
 FORM = ("--encoding", "cp850", "--separator", "semicolon")
 """An encoding that is not found by itself: its letters are others in latin-1."""
@@ -88,5 +88,5 @@ def test_a_codebook_of_another_form(tmp_path: Path) -> None:
 def test_what_is_no_encoding_is_named(tmp_path: Path, tables: dict[str, pl.DataFrame]) -> None:
     path = written(tmp_path, "r", tables["file"].write_csv(), here=True)
     error = run("risk", "identify", path, "--keys", "sex", "--fraction", "0.1", "--encoding", "cp0").exception
-    assert isinstance(error, TrystError)
+    assert isinstance(error, GemelError)
     assert (error.code, error.where) == (ErrorCode.PARAMETER, "--encoding")

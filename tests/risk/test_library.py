@@ -1,4 +1,4 @@
-"""`tryst.risk` as a library: the figures of the commands of the same names, from tables and from files."""
+"""`gemel.risk` as a library: the figures of the commands of the same names, from tables and from files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-import tryst
-from tryst.common.command import app
-from tryst.risk.library import identification, protection, tables
+import gemel
+from gemel.common.command import app
+from gemel.risk.library import identification, protection, tables
 
 KEYS = ["age", "sex", "town"]
 
@@ -63,9 +63,9 @@ def test_the_examples_are_right() -> None:
 def test_identification_is_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
     table, path = people
     expected = by_command(path, "identify", str(path), "--keys", ",".join(KEYS), "--fraction", "0.1")
-    assert plain(tryst.risk.identify(table, KEYS, 0.1).document) == expected
-    assert plain(tryst.risk.identify(path, KEYS, 0.1).document) == expected
-    assert "srcdoc" in tryst.risk.identify(table.to_pandas(), KEYS, 0.1)._repr_html_()
+    assert plain(gemel.risk.identify(table, KEYS, 0.1).document) == expected
+    assert plain(gemel.risk.identify(path, KEYS, 0.1).document) == expected
+    assert "srcdoc" in gemel.risk.identify(table.to_pandas(), KEYS, 0.1)._repr_html_()
 
 
 def test_all_that_is_known_beside_the_keys_is_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
@@ -89,42 +89,42 @@ def test_all_that_is_known_beside_the_keys_is_the_commands(people: tuple[pl.Data
         "listed": False, "missing_values": ["", "NA", "none"],
     }  # fmt: skip
     sets = [["age", "sex"], ["sex", "town"]]
-    found = tryst.risk.identify(changed, sets, original=table, theta=theta, **options)
+    found = gemel.risk.identify(changed, sets, original=table, theta=theta, **options)
     assert plain(found.document) == expected
     assert [row["keys"] for row in found["comparison"]] == sets
-    of_files = tryst.risk.identify(perturbed, sets, original=path, theta=matrices, **options)
+    of_files = gemel.risk.identify(perturbed, sets, original=path, theta=matrices, **options)
     assert plain(of_files.document) == expected
     assert "srcdoc" in found._repr_html_()
 
 
 def test_key_sets_beside_names_and_matrices_that_are_none(people: tuple[pl.DataFrame, Path]) -> None:
     table, _ = people
-    with pytest.raises(tryst.TrystError, match="write a key set of one variable as a list too"):
-        tryst.risk.identify(table, ["sex", ["town", "age"]], 0.1)
-    with pytest.raises(tryst.TrystError, match=r"theta, sex: .*for each true level"):
-        tryst.risk.identify(table, ["sex"], 0.1, theta={"sex": {"f": 0.9}})
-    assert tryst.risk.identify(table, "sex", 0.1)["file"]["keys"] == [{"name": "sex", "levels": 2}]
+    with pytest.raises(gemel.GemelError, match="write a key set of one variable as a list too"):
+        gemel.risk.identify(table, ["sex", ["town", "age"]], 0.1)
+    with pytest.raises(gemel.GemelError, match=r"theta, sex: .*for each true level"):
+        gemel.risk.identify(table, ["sex"], 0.1, theta={"sex": {"f": 0.9}})
+    assert gemel.risk.identify(table, "sex", 0.1)["file"]["keys"] == [{"name": "sex", "levels": 2}]
 
 
 def test_measures_of_records(people: tuple[pl.DataFrame, Path]) -> None:
     table, _ = people
-    scores = tryst.risk.suda(table, KEYS, 0.1)
+    scores = gemel.risk.suda(table, KEYS, 0.1)
     alone = table.select(pl.struct(KEYS).is_unique()).to_series()
     assert (scores["minimal_uniques"] > 0).equals(alone)
     assert (scores["is_score"] > 0).equals(alone)
-    measured = tryst.risk.dis(table, KEYS, 0.1)
+    measured = gemel.risk.dis(table, KEYS, 0.1)
     assert 0 < measured.low < measured.value < measured.high < 1
     assert alone.sum() / (1 / scores["dis_is"].filter(alone)).sum() == pytest.approx(measured.value)  # harmonic mean
-    risks = tryst.risk.individual(table, KEYS, "weight")
+    risks = gemel.risk.individual(table, KEYS, "weight")
     assert risks.len() == table.height
     assert risks.is_between(0, 1).all()
-    found = tryst.risk.log_linear(table, ["age", "town"], 0.1)
+    found = gemel.risk.log_linear(table, ["age", "town"], 0.1)
     assert found.models[found.chosen].tau1 > 0
 
 
 def test_protection_meets_its_policy(people: tuple[pl.DataFrame, Path]) -> None:
     table, path = people
-    made = tryst.risk.protect(table, KEYS, 0.1, policy=tryst.risk.Policy(k=3), drop=["weight"], frontier=False)
+    made = gemel.risk.protect(table, KEYS, 0.1, policy=gemel.risk.Policy(k=3), drop=["weight"], frontier=False)
     # A suppressed value agrees with suppressed ones: counted pair by pair.
     left = [key for key in KEYS if key in made.frame.columns]
     assert left
@@ -149,8 +149,8 @@ def test_protection_by_the_population_is_the_commands(people: tuple[pl.DataFrame
     whole = pl.concat([table, table.with_columns(pl.col("age") + 1)])
     everyone = path.with_name("everyone.csv")
     whole.write_csv(everyone)
-    made = tryst.risk.protect(
-        *(table, KEYS), population=whole, policy=tryst.risk.Policy(max_correct_matches=0.3),
+    made = gemel.risk.protect(
+        *(table, KEYS), population=whole, policy=gemel.risk.Policy(max_correct_matches=0.3),
         importance={"sex": 2.0}, numbers=["income"], drop=["household"], frontier=False, seed=1,
     )  # fmt: skip
     out = path.with_name("protected.csv")
@@ -163,18 +163,18 @@ def test_protection_by_the_population_is_the_commands(people: tuple[pl.DataFrame
     row = made.risk.filter(pl.col("measure") == "exact_correct_matches")
     assert row["after"].item() == expected["after"]["exact"]["correct_matches"] <= 0.3 < row["before"].item()
     for wrong in ({}, {"fraction": 0.1, "population": whole}):
-        with pytest.raises(tryst.TrystError, match="give one of the two"):
-            tryst.risk.protect(table, KEYS, **wrong)
+        with pytest.raises(gemel.GemelError, match="give one of the two"):
+            gemel.risk.protect(table, KEYS, **wrong)
 
 
 def test_tables_of_sums_are_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
     table, path = people
     expected = by_command(path, "magnitude", str(path), "--by", "sex,town", "--value", "income")
-    assert plain(tryst.risk.magnitude_tables(table, [["sex", "town"]], "income").document) == expected
+    assert plain(gemel.risk.magnitude_tables(table, [["sex", "town"]], "income").document) == expected
 
 
 def test_a_column_that_is_not_there(people: tuple[pl.DataFrame, Path]) -> None:
-    with pytest.raises(tryst.TrystError, match="there is no column shoe"):
-        tryst.risk.identify(people[0], ["shoe"], 0.1)
+    with pytest.raises(gemel.GemelError, match="there is no column shoe"):
+        gemel.risk.identify(people[0], ["shoe"], 0.1)
     with pytest.raises(AttributeError, match="no attribute 'sudda'"):
-        tryst.risk.sudda  # noqa: B018
+        gemel.risk.sudda  # noqa: B018

@@ -16,10 +16,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
+from gemel.common.suite import Suite
 from tests.common.minhash.definition import hidden, signature, words
 from tests.common.tokens.definition import tokens
-from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.suite import Suite
 
 PATHS = {
     Suite.DEFAULT: Path(__file__).with_name("block_keyed.json"),

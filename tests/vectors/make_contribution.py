@@ -17,13 +17,13 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.cleaning import clean
-from tryst.common.encoding import to_bytes
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import encoding_digest, load_specification
+from gemel.common.cleaning import clean
+from gemel.common.encoding import to_bytes
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import encoding_digest, load_specification
 
 PATH = Path(__file__).with_name("contribution.json")
 

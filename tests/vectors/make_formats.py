@@ -25,45 +25,45 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM1024PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tryst.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts, pack, unpack
-from tryst.carole.store.backup import Manifest as BackupManifest
-from tryst.common.audit.checkpoint import Checkpoint
-from tryst.common.audit.custodian_decline import sign_decline
-from tryst.common.audit.entry import AuditEntry, canonical
-from tryst.common.audit.file_statement import FileStatement
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.audit.resolver_result import sign_result
-from tryst.common.audit.restoration import RestorationDecision
-from tryst.common.audit.signed_note import Cosignature
-from tryst.common.audit.steward_decision import sign_decision
-from tryst.common.encoding.intervals import Interval
-from tryst.common.encoding.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
-from tryst.common.encoding.shared_words import SharedUpload, open_words, seal_words
-from tryst.common.keys.agreement import Agreement
-from tryst.common.keys.agreement_messages import Terms, read_confirmation, read_offer
-from tryst.common.keys.check import canary_part
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.epochs import approval_parts, sign_new_epoch
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.key_place import VaultPlace
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import ApprovedKey, FormerKey, HybridKey, SealingKey
-from tryst.common.keys.seed_file import load_seed_file, seed_text
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.keys.transit_wrapper import _identifier as transit_identifier
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role, Side
-from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
-from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import ShareSecrets, add_share, leave_third_share
-from tryst.common.suite import Suite
-from tryst.common.wire.chunks import Chunk
-from tryst.common.wire.granted_variables import (
+from gemel.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts, pack, unpack
+from gemel.carole.store.backup import Manifest as BackupManifest
+from gemel.common.audit.checkpoint import Checkpoint
+from gemel.common.audit.custodian_decline import sign_decline
+from gemel.common.audit.entry import AuditEntry, canonical
+from gemel.common.audit.file_statement import FileStatement
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.resolver_result import sign_result
+from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.audit.signed_note import Cosignature
+from gemel.common.audit.steward_decision import sign_decision
+from gemel.common.encoding.intervals import Interval
+from gemel.common.encoding.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.encoding.shared_words import SharedUpload, open_words, seal_words
+from gemel.common.keys.agreement import Agreement
+from gemel.common.keys.agreement_messages import Terms, read_confirmation, read_offer
+from gemel.common.keys.check import canary_part
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.epochs import approval_parts, sign_new_epoch
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.key_place import VaultPlace
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import ApprovedKey, FormerKey, HybridKey, SealingKey
+from gemel.common.keys.seed_file import load_seed_file, seed_text
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.transit_wrapper import _identifier as transit_identifier
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role, Side
+from gemel.common.pki import PARTIES, EnrolmentRequest, Member, Members
+from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import ShareSecrets, add_share, leave_third_share
+from gemel.common.suite import Suite
+from gemel.common.wire.chunks import Chunk
+from gemel.common.wire.granted_variables import (
     ID,
     VALUES,
     Expected,
@@ -71,10 +71,10 @@ from tryst.common.wire.granted_variables import (
     open_variables,
     seal_variables,
 )
-from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
-from tryst.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
-from tryst.common.wire.resolved_share import ResolvedShare, open_share, seal_share
-from tryst.common.wire.row_handles import (
+from gemel.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
+from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
+from gemel.common.wire.resolved_share import ResolvedShare, open_share, seal_share
+from gemel.common.wire.row_handles import (
     CODES_ROWS,
     HANDLES,
     About,
@@ -82,9 +82,9 @@ from tryst.common.wire.row_handles import (
     open_row_handles,
     seal_row_handles,
 )
-from tryst.common.wire.share_headers import HeaderAbout, open_header, seal_header
-from tryst.common.witnessing.log_memory import FileMemory
-from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
+from gemel.common.wire.share_headers import HeaderAbout, open_header, seal_header
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 PATH = Path(__file__).with_name("formats.json")
 
@@ -130,7 +130,7 @@ COUNTED = ReleasedCounts(
     (("region", "town"),),
 )
 TERMS = Terms("golden", DIGEST, 1)
-NAMES = CertifiedNames(("5a" * 32,), "alice.hospital.example", "spiffe://hospital.example/tryst/alice")
+NAMES = CertifiedNames(("5a" * 32,), "alice.hospital.example", "spiffe://hospital.example/gemel/alice")
 MEMBERS = Members(
     Member(
         name,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grpc_tools import protoc
 
-from tryst.protos.compile import DEFINITIONS, ROOT
+from gemel.protos.compile import DEFINITIONS, ROOT
 
 PATH = Path(__file__).with_name("wire.binpb")
 

@@ -21,18 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tryst.carole.engine.latent.effect_of_values import LatentEffect, MovedDependence
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.result import ScoredPairs
-from tryst.carole.extended_latent import ValueFit, Values, WeightedPairs
-from tryst.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import distinct_rows
-from tryst.risk.models.divergence import divergence_terms, jensen_shannon
-from tryst.risk.models.expectation_step import ExpectationStep
-from tryst.risk.models.fitted import FittedModel
-from tryst.risk.models.incomplete import fit_incomplete
-from tryst.risk.models.sampling import sample
+from gemel.carole.engine.latent.effect_of_values import LatentEffect, MovedDependence
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.extended_latent import ValueFit, Values, WeightedPairs
+from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import distinct_rows
+from gemel.risk.models.divergence import divergence_terms, jensen_shannon
+from gemel.risk.models.expectation_step import ExpectationStep
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.incomplete import fit_incomplete
+from gemel.risk.models.sampling import sample
 
 FEWEST_LINKS = FEWEST
 """Links of agreement alone below which the distributions are not compared: each would move their distance."""

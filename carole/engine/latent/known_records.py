@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.archive import Arrays, array_of
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.extended_latent import ExtendedSettings, Values
-from tryst.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
-from tryst.common.encoding.layout import JOINT, TRAINING
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet, check_counts, check_range
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.fitted import FittedModel, fit
-from tryst.risk.models.graphs import complete_graph
+from gemel.carole.engine.archive import Arrays, array_of
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.extended_latent import ExtendedSettings, Values
+from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
+from gemel.common.encoding.layout import JOINT, TRAINING
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet, check_counts, check_range
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import FittedModel, fit
+from gemel.risk.models.graphs import complete_graph
 
 SHARES_WORTH = 1e6
 """People that a distribution of shares is worth; counts are as many as they say."""
@@ -81,7 +81,7 @@ class KnownRecords:
 
         Raises
         ------
-        TrystError
+        GemelError
             UPLOAD_CORRUPT for another kind or shape, a code out of range, or counts that are none.
         """
         found: dict[str, NDArray[np.int32]] = {}

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.fellegi_sunter import FittedScheme
-from tryst.carole.fellegi_sunter.kernels import level_counts
-from tryst.carole.fellegi_sunter.settings import FieldLevels, MPrior
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.fellegi_sunter import FittedScheme
+from gemel.carole.fellegi_sunter.kernels import level_counts
+from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 
 
 def with_beliefs(

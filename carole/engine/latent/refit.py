@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.estimated import rule_fields
-from tryst.carole.engine.latent.priors import with_beliefs
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.refinement import refine
-from tryst.carole.engine.selection import KEPT_PROBABILITY, Selection, choose_classes
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.extended_latent import BayesFactors, Classes, Pairs, Refitted
-from tryst.carole.extended_latent import KeptPairs as PairsWithFactors
-from tryst.carole.extended_latent.classes import kept as keep
-from tryst.carole.fellegi_sunter import FittedScheme
-from tryst.carole.fellegi_sunter.dependence import Evidence
-from tryst.carole.fellegi_sunter.model import probability
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.estimated import rule_fields
+from gemel.carole.engine.latent.priors import with_beliefs
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.refinement import refine
+from gemel.carole.engine.selection import KEPT_PROBABILITY, Selection, choose_classes
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.extended_latent import BayesFactors, Classes, Pairs, Refitted
+from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
+from gemel.carole.extended_latent.classes import kept as keep
+from gemel.carole.fellegi_sunter import FittedScheme
+from gemel.carole.fellegi_sunter.dependence import Evidence
+from gemel.carole.fellegi_sunter.model import probability
+from gemel.common.progress import StageProgress
 
 KEPT_BYTES = 200
 """Memory of a pair kept by agreement and values, its scores and its part in the decision."""
@@ -133,7 +133,7 @@ class RunRefit:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY if the pairs that reach the threshold do not fit.
         """
         weight = class_weights(scheme, self.found, classes)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.latent.effect import effect_of_values
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
-from tryst.carole.extended_latent import ExtendedFit, WeightedPairs
-from tryst.carole.extended_latent.explanation import explain_pairs
-from tryst.carole.extended_latent.refit import log_likelihood
-from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.risk.models import JointDistribution, JointVariable
+from gemel.carole.engine.latent.effect import effect_of_values
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
+from gemel.carole.extended_latent import ExtendedFit, WeightedPairs
+from gemel.carole.extended_latent.explanation import explain_pairs
+from gemel.carole.extended_latent.refit import log_likelihood
+from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.risk.models import JointDistribution, JointVariable
 
 MAX_EXPLAINED = 100
 """Maximum number of pairs of a group in its average."""

@@ -7,11 +7,11 @@ cell it raised. She has both rows' signatures, which must stay apart from codes 
 
 from __future__ import annotations
 
-from tryst.carole.engine.coded_links import GROUP
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.row_numbers import n_distinct
-from tryst.common.specification import Specification
-from tryst.risk.models import JointDistribution
+from gemel.carole.engine.coded_links import GROUP
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.row_numbers import n_distinct
+from gemel.common.specification import Specification
+from gemel.risk.models import JointDistribution
 
 
 def of_few_links(linkage: Linkage) -> bool:

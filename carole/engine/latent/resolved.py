@@ -13,22 +13,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent.step import extended
-from tryst.carole.engine.latent.values import check_variables, values_of
-from tryst.carole.engine.local import KEPT_BYTES
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.refinement import worth_keeping
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.selection import choose_patterns
-from tryst.carole.extended_latent import ArrayPairs
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.progress import Progress
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.conclusion import conclude
+from gemel.carole.engine.estimated import fitted_scheme, scored_patterns
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.step import extended
+from gemel.carole.engine.latent.values import check_variables, values_of
+from gemel.carole.engine.local import KEPT_BYTES
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.refinement import worth_keeping
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.selection import choose_patterns
+from gemel.carole.extended_latent import ArrayPairs
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.progress import Progress
 
 UNLIMITED = 1 << 62
 """Bytes: the resolver has no limit but its machine's memory."""
@@ -70,7 +70,7 @@ def resolved_with_values(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `conclude` and `extended`; ENCODING_MISMATCH for codes of other variables than the plan's.
     """
     latent = plan.latent or LatentPlan()

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.result import Linkage
-from tryst.carole.extended_latent import ExtendedFit
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.message_words import listed
-from tryst.common.specification.model.schemes import SCHEMES
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.result import Linkage
+from gemel.carole.extended_latent import ExtendedFit
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.message_words import listed
+from gemel.common.specification.model.schemes import SCHEMES
 
 MIN_LINKS = 2
 """Of fewer links nothing can vary."""

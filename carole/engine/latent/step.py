@@ -11,20 +11,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.duplicates import duplicates
-from tryst.carole.engine.estimated import rule_fields, scored_patterns
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent.refit import KEPT_BYTES, RunRefit, by_itself
-from tryst.carole.engine.latent.report import latent_result
-from tryst.carole.engine.latent.result_warnings import latent_warnings
-from tryst.carole.engine.links import decide
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
-from tryst.carole.engine.unlinkable import best_possible
-from tryst.carole.extended_latent import (
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.duplicates import duplicates
+from gemel.carole.engine.estimated import rule_fields, scored_patterns
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import KEPT_BYTES, RunRefit, by_itself
+from gemel.carole.engine.latent.report import latent_result
+from gemel.carole.engine.latent.result_warnings import latent_warnings
+from gemel.carole.engine.links import decide
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
+from gemel.carole.engine.unlinkable import best_possible
+from gemel.carole.extended_latent import (
     ArrayPairs,
     ExtendedFit,
     ExtendedSettings,
@@ -33,10 +33,10 @@ from tryst.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from tryst.carole.extended_latent.classes import kept as keep
-from tryst.carole.extended_latent.classes import sampled_pairs
-from tryst.carole.fellegi_sunter.model import probability
-from tryst.common.progress import StageProgress
+from gemel.carole.extended_latent.classes import kept as keep
+from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.fellegi_sunter.model import probability
+from gemel.common.progress import StageProgress
 
 MAX_WEIGHTED = 1 << 18
 """Up to so many kept pairs the joint distribution is estimated from all of them: a sample depends on rows' numbers."""
@@ -77,7 +77,7 @@ def extended(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `fit_extended`; MEMORY if the pairs that reach the threshold do not fit.
     """
     latent = plan.latent or LatentPlan()

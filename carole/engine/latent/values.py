@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.value_frequencies import joint_codes
-from tryst.carole.extended_latent import (
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.value_frequencies import joint_codes
+from gemel.carole.extended_latent import (
     Values,
     Variable,
 )
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 
 
 def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:
-    """Raise `TrystError` (ENCODING_MISMATCH) unless both sets carry the variables that the plan assigns to them."""
+    """Raise `GemelError` (ENCODING_MISMATCH) unless both sets carry the variables that the plan assigns to them."""
     for side, part in ((Side.ALICE, a), (Side.BOB, b)):
         for variable in latent.variables:
             if variable.holder not in (str(side), "both"):
                 continue
             found = part.variables.get(variable.name)
             if found is None or found.categories != variable.categories:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.ENCODING_MISMATCH, f"codes of {variable.categories} categories expected",
                     where=f"{side}, variable {variable.name}",
                     got="none" if found is None else f"{found.categories} categories",

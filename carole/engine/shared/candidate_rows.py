@@ -14,14 +14,14 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import Block, Part
-from tryst.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.run_warnings import LARGE_BLOCK
-from tryst.carole.engine.shards import Unit, refuse_above_limit, shards_of, units_of
-from tryst.common.encoding.party_sets import PartyContribution
-from tryst.common.parties import Side
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking import Block, Part
+from gemel.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.run_warnings import LARGE_BLOCK
+from gemel.carole.engine.shards import Unit, refuse_above_limit, shards_of, units_of
+from gemel.common.encoding.party_sets import PartyContribution
+from gemel.common.parties import Side
+from gemel.common.progress import StageProgress
 
 Contributions = tuple[PartyContribution, PartyContribution]
 """Alice's and Bob's, for one compute party."""
@@ -60,7 +60,7 @@ def candidate_rows(contributions: Contributions, plan: LinkagePlan, progress: St
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if a block has more pairs than its rule allows; UPLOAD_CORRUPT as `PartyContribution.digests`.
     """
     a, b = contributions

@@ -8,23 +8,23 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.run_context import packing_of
-from tryst.carole.engine.sample_groups import pairs_of_groups
-from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, row_words, rows_of_unit
-from tryst.carole.engine.shared.comparisons import comparison_of
-from tryst.carole.engine.shared.opened_levels import OpenedRun, lacking_fields, opened_pairs
-from tryst.carole.engine.shared.openings import CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
-from tryst.carole.engine.shared.set_rows import SetRows, shared_names, values_there
-from tryst.common.encoding.samples import GROUPS
-from tryst.common.progress import Progress, StageProgress
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.output_bits import Opened, OutputBits
-from tryst.common.sharing.pair_levels import compare_pairs, presence_of_rows
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.permutation import permuted
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.run_context import packing_of
+from gemel.carole.engine.sample_groups import pairs_of_groups
+from gemel.carole.engine.shared.candidate_rows import CandidateRows, Contributions, row_words, rows_of_unit
+from gemel.carole.engine.shared.comparisons import comparison_of
+from gemel.carole.engine.shared.opened_levels import OpenedRun, lacking_fields, opened_pairs
+from gemel.carole.engine.shared.openings import CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
+from gemel.carole.engine.shared.set_rows import SetRows, shared_names, values_there
+from gemel.common.encoding.samples import GROUPS
+from gemel.common.progress import Progress, StageProgress
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.output_bits import Opened, OutputBits
+from gemel.common.sharing.pair_levels import compare_pairs, presence_of_rows
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.permutation import permuted
 
 PERMUTED_COPIES = 3
 """Copies of all pairs' words that are there while they are permuted, with their tags."""
@@ -69,7 +69,7 @@ def compared_rows(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `job.lead`.
     """
     names = tuple(field.name for field in plan.fields)

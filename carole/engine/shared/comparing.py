@@ -5,15 +5,15 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.local import Run
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.shared.job import Led
-from tryst.carole.engine.shared.shared_files import FileSizes, SharedFiles
-from tryst.carole.engine.stream import KeptPairs
-from tryst.common.encoding.party_sets import PartyContribution
-from tryst.common.progress import Progress
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.local import Run
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.shared.job import Led
+from gemel.carole.engine.shared.shared_files import FileSizes, SharedFiles
+from gemel.carole.engine.stream import KeptPairs
+from gemel.common.encoding.party_sets import PartyContribution
+from gemel.common.progress import Progress
 
 
 def compare_opened(
@@ -31,7 +31,7 @@ def compare_opened(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `local.compare`, and as `Led.name`.
     """
     a, b = led.contributions

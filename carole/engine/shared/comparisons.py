@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tryst.carole.comparison.crosswise import crosswise_bounds
-from tryst.carole.comparison.thresholds import disagreement_limits
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.common.encoding.layout import SetLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.output_bits import ComparedField, Exchange, PairComparison
+from gemel.carole.comparison.crosswise import crosswise_bounds
+from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.common.encoding.layout import SetLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.output_bits import ComparedField, Exchange, PairComparison
 
 
 def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | None) -> PairComparison:
@@ -24,7 +24,7 @@ def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | Non
 
     Raises
     ------
-    TrystError
+    GemelError
         ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
     """
     if a.row_words != b.row_words or _contents(a) != _contents(b):
@@ -72,8 +72,8 @@ def _contents(part: SetLayout) -> list[tuple[str, str]]:
     return [(field.name, field.content) for field in part.fields]
 
 
-def _mismatch(what: str, rule: str | None, got: str) -> TrystError:
-    return TrystError(
+def _mismatch(what: str, rule: str | None, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.ENCODING_MISMATCH,
         what,
         where="the samples" if rule is None else f"the rows of rule {rule}",

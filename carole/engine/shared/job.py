@@ -24,20 +24,20 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.blocks_by_size import BlocksBySize
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows, rows_of_side
-from tryst.carole.engine.shared.compared_rows import ComparedRows, compared_rows
-from tryst.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
-from tryst.carole.engine.shared.opened_levels import OpenedRun, agreement_of
-from tryst.carole.engine.shared.openings import AGREEMENT
-from tryst.carole.engine.shared.stage_seconds import StageSeconds
-from tryst.common.parties import Side
-from tryst.common.progress import Progress
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.deviation import deviation
-from tryst.common.sharing.party import Party
+from gemel.carole.engine.blocks_by_size import BlocksBySize
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows, rows_of_side
+from gemel.carole.engine.shared.compared_rows import ComparedRows, compared_rows
+from gemel.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
+from gemel.carole.engine.shared.opened_levels import OpenedRun, agreement_of
+from gemel.carole.engine.shared.openings import AGREEMENT
+from gemel.carole.engine.shared.stage_seconds import StageSeconds
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.deviation import deviation
+from gemel.common.sharing.party import Party
 
 RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
 """Makes a party's part of the rows that a custodian is to be named: of the side, its first share of their numbers, and
@@ -141,7 +141,7 @@ def lead(party: Party, contributions: Contributions, terms: Terms, own: RowPart,
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION if a party does something else than the protocol says; ENCODING_MISMATCH, PARAMETER if the
         contributions cannot be compared under the plan; MEMORY if the pairs' words do not fit; UPLOAD_CORRUPT if a set
         cannot be read; UNAVAILABLE if the session has ended.

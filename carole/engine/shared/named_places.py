@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def packed_places(places: NDArray[np.int64]) -> bytes:
@@ -25,7 +25,7 @@ def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
 
     Raises
     ------
-    TrystError
+    GemelError
         DEVIATION: a place that is named twice, or in an order of Carole's choice, would tell the resolver or a
         custodian more than that a pair is above the floor.
     """
@@ -34,8 +34,8 @@ def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
     return places
 
 
-def _deviation(got: str) -> TrystError:
-    return TrystError(
+def _deviation(got: str) -> GemelError:
+    return GemelError(
         ErrorCode.DEVIATION,
         "the pairs that Carole names must be places of the permuted pairs, ascending",
         where="name, between Carole and this party",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.carole.engine.shared.opened_levels import OpenedRun, packed_vectors
-from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.common.progress import StageProgress
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.shared.opened_levels import OpenedRun, packed_vectors
+from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.common.progress import StageProgress
 
 
 class OpenedAgreement:

@@ -8,11 +8,11 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.shared.comparisons import exchanged_places
-from tryst.carole.engine.unlinkable import FieldsPresent
-from tryst.common.sharing.output_bits import Opened
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.shared.comparisons import exchanged_places
+from gemel.carole.engine.unlinkable import FieldsPresent
+from gemel.common.sharing.output_bits import Opened
 
 
 @dataclass(frozen=True)

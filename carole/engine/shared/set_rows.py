@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import SetLayout
-from tryst.common.encoding.party_sets import PartyContribution
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.pair_levels import presence_of_rows
+from gemel.common.encoding.layout import SetLayout
+from gemel.common.encoding.party_sets import PartyContribution
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.pair_levels import presence_of_rows
 
 
 class SetRows:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.block_size_cap import Skew
-from tryst.carole.comparison.counting import Counts, PatternCounter, merged
-from tryst.carole.engine.blocks_by_size import BlocksBySize
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.run_warnings import without_key_warnings
-from tryst.carole.engine.shared.opened_agreement import OpenedAgreement
-from tryst.carole.engine.shared.opened_levels import OpenedRun
-from tryst.carole.engine.stream import PART_PAIRS, KeptPairs, PairStream, table_of
-from tryst.carole.engine.unlinkable import FieldsPresent
-from tryst.common.documents.result_warning import ResultWarning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import StageProgress
+from gemel.carole.blocking.block_size_cap import Skew
+from gemel.carole.comparison.counting import Counts, PatternCounter, merged
+from gemel.carole.engine.blocks_by_size import BlocksBySize
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.run_warnings import without_key_warnings
+from gemel.carole.engine.shared.opened_agreement import OpenedAgreement
+from gemel.carole.engine.shared.opened_levels import OpenedRun
+from gemel.carole.engine.stream import PART_PAIRS, KeptPairs, PairStream, table_of
+from gemel.carole.engine.unlinkable import FieldsPresent
+from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 
 OPENED_BYTES = 52
 """Memory of an opened pair: its vector, rules and place, and shares of its row numbers and of its agreement."""
@@ -62,7 +62,7 @@ class SharedFiles:
     def check(self, plan: LinkagePlan) -> None:
         """Raise PARAMETER for a plan that needs values counted across a file, or has no rules."""
         if not plan.rules or any(field.value_frequencies for field in plan.fields):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "mode shared compares inside blocks, and counts no values",
                 where="blocking, fields.value_frequencies",
@@ -117,7 +117,7 @@ class SharedPairs:
 
         Raises
         ------
-        TrystError
+        GemelError
             MEMORY if there are more distinct vectors than memory allows.
         """
         n = len(self._pairs.code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tryst.common.progress import Progress
+from gemel.common.progress import Progress
 
 
 class StageSeconds:

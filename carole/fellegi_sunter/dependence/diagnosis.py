@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Tables, coarse
-from tryst.carole.fellegi_sunter.settings import FieldLevels
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, Tables, coarse
+from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 
 Class = Literal["matches", "others"]
 

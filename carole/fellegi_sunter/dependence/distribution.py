@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Structure, counted
-from tryst.carole.fellegi_sunter.patterns import MISSING
+from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, Structure, counted
+from gemel.carole.fellegi_sunter.patterns import MISSING
 
 BATCH = 4096
 """Patterns with missing fields evaluated at a time."""

@@ -15,19 +15,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.diagnosis import ignored_dependence
-from tryst.carole.fellegi_sunter.dependence.evidence import Evidence
-from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
-from tryst.carole.fellegi_sunter.dependence.maximisation import Kept, Maximisation
-from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
-from tryst.carole.fellegi_sunter.dependence.structure import independent
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.model import Model, probability
-from tryst.carole.fellegi_sunter.model_warnings import second_warnings
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.progress import StageProgress
+from gemel.carole.fellegi_sunter.dependence.diagnosis import ignored_dependence
+from gemel.carole.fellegi_sunter.dependence.evidence import Evidence
+from gemel.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.maximisation import Kept, Maximisation
+from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.dependence.structure import independent
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.model import Model, probability
+from gemel.carole.fellegi_sunter.model_warnings import second_warnings
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.progress import StageProgress
 
 MAX_ROUNDS = 60
 """Rounds before giving up, which is reported."""

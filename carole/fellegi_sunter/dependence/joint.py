@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit
-from tryst.carole.fellegi_sunter.dependence.distribution import Distribution
-from tryst.carole.fellegi_sunter.dependence.kin_classes import KinClasses
-from tryst.carole.fellegi_sunter.model import probability
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Misfit
+from gemel.carole.fellegi_sunter.dependence.distribution import Distribution
+from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
+from gemel.carole.fellegi_sunter.model import probability
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.kernels import class_expectation
-from tryst.carole.fellegi_sunter.kernels import summed
-from tryst.carole.fellegi_sunter.u import shares
+from gemel.carole.fellegi_sunter.dependence.kernels import class_expectation
+from gemel.carole.fellegi_sunter.kernels import summed
+from gemel.carole.fellegi_sunter.u import shares
 
 PRIOR = 1.0
 """Pseudo-pairs of the prior of each distribution of levels, spread evenly."""

@@ -21,29 +21,29 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
-from tryst.carole.fellegi_sunter.dependence.distribution import Distribution, estimated
-from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
-from tryst.carole.fellegi_sunter.dependence.kin_classes import KinClasses, log_tables, updated
-from tryst.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, StartingClasses, starting_classes
-from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Structure, choose
-from tryst.carole.fellegi_sunter.estimation_mask import (
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
+from gemel.carole.fellegi_sunter.dependence.distribution import Distribution, estimated
+from gemel.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses, log_tables, updated
+from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, StartingClasses, starting_classes
+from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, Structure, choose
+from gemel.carole.fellegi_sunter.estimation_mask import (
     default_m,
     expected_levels,
     identified_bits,
     unidentified_fields,
     worth,
 )
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from tryst.carole.fellegi_sunter.kernels import summed
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.model import Model, probability
-from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.recall import blocking_recall, key_agreement
-from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
-from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.kernels import summed
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.model import Model, probability
+from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
 
 Kept = tuple[LinkPosterior, NDArray[np.integer]]
 """The kept pairs, and the pattern of each."""

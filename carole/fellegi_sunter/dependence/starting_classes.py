@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, rel_entr
 
-from tryst.carole.fellegi_sunter.dependence.kernels import class_expectation
-from tryst.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
-from tryst.carole.fellegi_sunter.kernels import summed
-from tryst.carole.fellegi_sunter.link_posterior import NO_DOUBT
-from tryst.carole.fellegi_sunter.prior import EXPECTATION_WORTH
+from gemel.carole.fellegi_sunter.dependence.kernels import class_expectation
+from gemel.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
+from gemel.carole.fellegi_sunter.kernels import summed
+from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT
+from gemel.carole.fellegi_sunter.prior import EXPECTATION_WORTH
 
 NEARNESS = (0.5, 0.2, 0.35, 0.1)
 """Where each class of kin starts: share of the match class's distribution, the rest being the strangers'."""

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from tryst.risk.models.bits import members
-from tryst.risk.models.graphs import Graph, empty_graph
+from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from gemel.risk.models.bits import members
+from gemel.risk.models.graphs import Graph, empty_graph
 
 MIN_GAIN = 3.0
 """Minimum log Bayes factor of an edge: odds of twenty."""

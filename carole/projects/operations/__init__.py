@@ -5,7 +5,7 @@ empty), because a caller whose reply was lost must be able to repeat its request
 is refused. Details of an entry are names, counts and digests; never a value, an agreement message or a key.
 """
 
-from tryst.carole.projects.operations.consent import (
+from gemel.carole.projects.operations.consent import (
     MAX_MESSAGE_BYTES,
     amend,
     approve,
@@ -13,11 +13,11 @@ from tryst.carole.projects.operations.consent import (
     post_message,
     report_keys,
 )
-from tryst.carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
-from tryst.carole.projects.operations.declining import decline
-from tryst.carole.projects.operations.ending import acknowledge, erase, expire_result
-from tryst.carole.projects.operations.epochs import open_epoch
-from tryst.carole.projects.operations.linking import (
+from gemel.carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
+from gemel.carole.projects.operations.declining import decline
+from gemel.carole.projects.operations.ending import acknowledge, erase, expire_result
+from gemel.carole.projects.operations.epochs import open_epoch
+from gemel.carole.projects.operations.linking import (
     MAX_ATTEMPTS,
     Interruption,
     fail_run,
@@ -26,18 +26,18 @@ from tryst.carole.projects.operations.linking import (
     start_run,
     take_run,
 )
-from tryst.carole.projects.operations.outcome import Detail, Entry, Outcome
-from tryst.carole.projects.operations.ownership import hand_over, take_over
-from tryst.carole.projects.operations.resolving import (
+from gemel.carole.projects.operations.outcome import Detail, Entry, Outcome
+from gemel.carole.projects.operations.ownership import hand_over, take_over
+from gemel.carole.projects.operations.resolving import (
     join_rows,
     request_row_handles,
     require_waiting,
     resolve_run,
     submit_row_handles,
 )
-from tryst.carole.projects.operations.restoring import decide_restore
-from tryst.carole.projects.operations.stewardship import override, refuse
-from tryst.carole.projects.operations.variables import (
+from gemel.carole.projects.operations.restoring import decide_restore
+from gemel.carole.projects.operations.stewardship import override, refuse
+from gemel.carole.projects.operations.variables import (
     receive_variables,
     require_receivable,
     require_sendable,

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tryst.carole.projects.operations.linking import give_up_waiting
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.ownership import acting
-from tryst.carole.projects.project import Approval, KeyReport, Project
-from tryst.carole.projects.state import Grant, MessageKind, Policy, State
-from tryst.carole.projects.transitions import Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.specification.model.granted_variables import Transfer
+from gemel.carole.projects.operations.linking import give_up_waiting
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.ownership import acting
+from gemel.carole.projects.project import Approval, KeyReport, Project
+from gemel.carole.projects.state import Grant, MessageKind, Policy, State
+from gemel.carole.projects.transitions import Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.specification.model.granted_variables import Transfer
 
 MAX_MESSAGE_BYTES = 4096
 
@@ -28,13 +28,13 @@ def approve(
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if the consent is to another specification; NOT_ADMITTED, also for a coordinator that is not the
         owner; WRONG_STATE.
     """
     actor = acting(project, role, approval.member, Action.APPROVE)
     if approval.digest != project.specification_digest:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "the approval is for a specification other than the project's",
             where=project.name,
@@ -70,7 +70,7 @@ def amend(
 
     Raises
     ------
-    TrystError
+    GemelError
         ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.AMEND)
@@ -78,7 +78,7 @@ def amend(
         return Outcome(project)
     row = permit(project, actor, Action.AMEND)
     if encoding != project.encoding_digest:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.ENCODING_MISMATCH,
             "an amended specification may not change what was signed: fields, cleaning, tokens, bits, rules, variables,"
             " files of known values",
@@ -88,7 +88,7 @@ def amend(
         )
     given_up = give_up_waiting(project, "the specification was amended while the run waited")
     if given_up.project.active_run is not None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.RUN_ACTIVE,
             "a specification cannot be amended during a run",
             where=project.name,
@@ -119,12 +119,12 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for a message that is empty or too long; EPOCH_MISMATCH; EXISTS if another message of this kind
         exists; NOT_ADMITTED, WRONG_STATE.
     """
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes",
             where=f"agreement message for {project.name}",
@@ -136,7 +136,7 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
         return Outcome(project)
     row = permit(project, side.role, Action.POST_MESSAGE)
     if there is not None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS,
             "another agreement message of this kind has already been posted",
             where=f"{kind.name.lower()} of {side} for {project.name}, epoch {epoch}",
@@ -155,7 +155,7 @@ def report_keys(project: Project, side: Side, member: str, epoch: int, report: K
 
     Raises
     ------
-    TrystError
+    GemelError
         EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are already agreed and these differ;
         NOT_ADMITTED, WRONG_STATE.
     """
@@ -173,14 +173,14 @@ def report_keys(project: Project, side: Side, member: str, epoch: int, report: K
     return move(row, after, member, {"epoch": epoch, "again": there is not None, "agrees": equal})
 
 
-def key_mismatch(project: Project) -> TrystError | None:
+def key_mismatch(project: Project) -> GemelError | None:
     """The error if the two custodians' reports differ; None if they are equal, or one is missing."""
     reports = project.reports
     if len(reports) < len(Side):
         return None
     alice, bob = reports[Side.ALICE], reports[Side.BOB]
     if alice.key_check_value != bob.key_check_value:
-        return TrystError(
+        return GemelError(
             ErrorCode.KEY_MISMATCH,
             "the custodians' key-check values differ: they do not hold the same seed",
             where=f"{project.name}, epoch {project.epoch}",
@@ -188,12 +188,12 @@ def key_mismatch(project: Project) -> TrystError | None:
             "continue by themselves",
         )
     if alice.canary_digest != bob.canary_digest:
-        return TrystError(
+        return GemelError(
             ErrorCode.CANARY_MISMATCH,
             "the custodians' canary digests differ: the same test records give different signatures",
             where=f"{project.name}, epoch {project.epoch}",
             got=_differing(alice, bob),
-            remedy="run the same version of Tryst, with the same versions of its libraries, on both sides; custodians "
+            remedy="run the same version of Gemel, with the same versions of its libraries, on both sides; custodians "
             "with a seed file then continue by themselves, for others the coordinator opens a new epoch",
         )
     return None
@@ -210,7 +210,7 @@ def _differing(alice: KeyReport, bob: KeyReport) -> str:
 
 def _same_epoch(project: Project, epoch: int) -> None:
     if epoch != project.epoch:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             f"the project is in epoch {project.epoch}, and epochs cannot be mixed",
             where=project.name,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tryst.carole.projects.operations.linking import give_up_waiting
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.project import Project, Upload
-from tryst.carole.projects.transitions import SYSTEM, Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
+from gemel.carole.projects.operations.linking import give_up_waiting
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.project import Project, Upload
+from gemel.carole.projects.transitions import SYSTEM, Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 
 
 def begin_upload(
@@ -23,13 +23,13 @@ def begin_upload(
 
     Raises
     ------
-    TrystError
+    GemelError
         CHUNK_CONFLICT if it was started with another layout; NOT_ADMITTED, WRONG_STATE.
     """
     for there in (project.uploads.get(side), project.pending.get(side)):
         if there is not None and there.upload == upload.upload and not there.expired:
             if there.layout != upload.layout:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.CHUNK_CONFLICT,
                     "the upload was started with another manifest",
                     where=f"{project.name}, upload {upload.upload}",
@@ -50,7 +50,7 @@ def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> 
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED, WRONG_STATE.
     """
     there = project.uploads.get(side)
@@ -73,7 +73,7 @@ def expire_upload(project: Project, side: Side, upload: str, reason: str = "") -
 
     Raises
     ------
-    TrystError
+    GemelError
         RUN_ACTIVE, WRONG_STATE.
     """
     there, pending = project.uploads.get(side), project.pending.get(side)
@@ -85,7 +85,7 @@ def expire_upload(project: Project, side: Side, upload: str, reason: str = "") -
         return Outcome(project)
     given_up = give_up_waiting(changed, "an upload expired while the run waited")
     if given_up.project.active_run is not None:
-        raise TrystError(ErrorCode.RUN_ACTIVE, "an upload cannot expire during a run", where=project.name)
+        raise GemelError(ErrorCode.RUN_ACTIVE, "an upload cannot expire during a run", where=project.name)
     row = permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
     why = {"reason": reason} if reason else {}
     expired = move(row, given_up.project, SYSTEM, {"side": str(side), "upload": upload, **why})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tryst.carole.projects.operations.ending import fail_active_runs
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.project import Decline, Project
-from tryst.carole.projects.state import State
-from tryst.carole.projects.transitions import Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
+from gemel.carole.projects.operations.ending import fail_active_runs
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.project import Decline, Project
+from gemel.carole.projects.state import State
+from gemel.carole.projects.transitions import Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 
 
 def decline(project: Project, side: Side, decline: Decline) -> Outcome:
@@ -21,12 +21,12 @@ def decline(project: Project, side: Side, decline: Decline) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if another specification is declined than the project's; WRONG_STATE once a result is released,
         which cannot be taken back; NOT_ADMITTED.
     """
     if decline.digest != project.specification_digest:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "the specification that is declined is not the project's",
             where=project.name,
@@ -37,7 +37,7 @@ def decline(project: Project, side: Side, decline: Decline) -> Outcome:
     if former is not None and former.signature == decline.signature and project.state is not State.ERASED:
         return Outcome(project)
     if project.state is State.RELEASED:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "a result is released, and what its recipients have received cannot be taken back",
             where=project.name,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tryst.carole.projects.operations.outcome import Outcome, move
-from tryst.carole.projects.ownership import acting
-from tryst.carole.projects.project import Project
-from tryst.carole.projects.state import RunState, State
-from tryst.carole.projects.transitions import SYSTEM, Action, Actor, permit
-from tryst.common.parties import Role, Side
+from gemel.carole.projects.operations.outcome import Outcome, move
+from gemel.carole.projects.ownership import acting
+from gemel.carole.projects.project import Project
+from gemel.carole.projects.state import RunState, State
+from gemel.carole.projects.transitions import SYSTEM, Action, Actor, permit
+from gemel.common.parties import Role, Side
 
 
 def acknowledge(project: Project, side: Side, member: str, name: str, alone: str = "") -> Outcome:
@@ -22,7 +22,7 @@ def acknowledge(project: Project, side: Side, member: str, name: str, alone: str
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED, WRONG_STATE.
     """
     newest = project.released_run
@@ -39,7 +39,7 @@ def expire_result(project: Project) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE.
     """
     return move(permit(project, SYSTEM, Action.EXPIRE_RESULT), _erased(project), SYSTEM, {})
@@ -50,7 +50,7 @@ def erase(project: Project, role: Actor, member: str) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED.
     """
     actor = acting(project, role, member, Action.ERASE)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tryst.carole.projects.operations.consent import key_mismatch
-from tryst.carole.projects.operations.linking import give_up_waiting
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.ownership import acting
-from tryst.carole.projects.project import NewEpoch, Project
-from tryst.carole.projects.state import State
-from tryst.carole.projects.transitions import Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import MAX_EPOCHS
-from tryst.common.parties import Role
+from gemel.carole.projects.operations.consent import key_mismatch
+from gemel.carole.projects.operations.linking import give_up_waiting
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.ownership import acting
+from gemel.carole.projects.project import NewEpoch, Project
+from gemel.carole.projects.state import State
+from gemel.carole.projects.transitions import Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.parties import Role
 
 
 def open_epoch(project: Project, new: NewEpoch) -> Outcome:
@@ -23,7 +23,7 @@ def open_epoch(project: Project, new: NewEpoch) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         EPOCH_MISMATCH for any but the next epoch, or one too many; RUN_ACTIVE; WRONG_STATE, also once a result was
         released; NOT_ADMITTED.
     """
@@ -33,7 +33,7 @@ def open_epoch(project: Project, new: NewEpoch) -> Outcome:
         return Outcome(project)
     row = permit(project, actor, Action.NEW_EPOCH)
     if new.epoch != project.epoch + 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             f"the project is in epoch {project.epoch}, and the next one must follow",
             where=project.name,
@@ -41,7 +41,7 @@ def open_epoch(project: Project, new: NewEpoch) -> Outcome:
             remedy="look at the project's status, and open the next epoch if it still has to be opened",
         )
     if new.epoch > MAX_EPOCHS:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             f"a project has at most {MAX_EPOCHS} epochs, since each can show the same records under other keys",
             where=project.name,
@@ -49,7 +49,7 @@ def open_epoch(project: Project, new: NewEpoch) -> Outcome:
             remedy="find out with both custodians why their keys or installations differ, then make a new project",
         )
     if project.released_run is not None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "a result of this project was released, so its keys did agree",
             where=project.name,
@@ -57,7 +57,7 @@ def open_epoch(project: Project, new: NewEpoch) -> Outcome:
         )
     given_up = give_up_waiting(project, "a new epoch was opened while the run waited")
     if given_up.project.active_run is not None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.RUN_ACTIVE,
             "a new epoch cannot be opened during a run",
             where=project.name,

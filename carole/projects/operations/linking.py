@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.ownership import acting
-from tryst.carole.projects.project import PolicyDecision, Project, Run
-from tryst.carole.projects.state import Policy, RunState
-from tryst.carole.projects.transitions import SYSTEM, Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.specification.model.granted_variables import Transfer
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.ownership import acting
+from gemel.carole.projects.project import PolicyDecision, Project, Run
+from gemel.carole.projects.state import Policy, RunState
+from gemel.carole.projects.transitions import SYSTEM, Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.specification.model.granted_variables import Transfer
 
 MAX_ATTEMPTS = 3
 """Maximum attempts at a run whose worker dies."""
@@ -50,7 +50,7 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
 
     Raises
     ------
-    TrystError
+    GemelError
         RUN_ACTIVE if another run is queued or running; NOT_ADMITTED, WRONG_STATE.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.START_RUN)
@@ -61,7 +61,7 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
     project = given_up.project
     active = project.active_run
     if active is not None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.RUN_ACTIVE,
             f"a run of this project is already {active.state.name.lower()}",
             where=project.name,
@@ -77,13 +77,13 @@ def take_run(project: Project, name: str) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if the run is not queued.
     """
     run = active_run(project, name)
     if run.state is not RunState.QUEUED:
         waits = run.state is RunState.RESOLVING
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "the run waits for other parties" if waits else "a worker has the run already",
             where=f"{project.name}, run {name}",
@@ -104,7 +104,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if no worker had the run.
     """
     run = require_worked_on(project, name)
@@ -123,7 +123,7 @@ def fail_run(project: Project, name: str, error: str) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if the run is not active.
     """
     run = active_run(project, name)
@@ -152,12 +152,12 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if the run is not running, or a policy decision is missing or given contrary to the specification.
     """
     run = active_run(project, name)
     if (policy_decision is None) != (project.policy is Policy.NONE):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "no result is released without the assessment that its specification requires",
             where=f"{project.name}, run {name}",
@@ -203,7 +203,7 @@ def release_run(project: Project, name: str, assessment: str) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE.
     """
     row = permit(project, SYSTEM, Action.RELEASE)
@@ -228,12 +228,12 @@ def active_run(project: Project, name: str) -> Run:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if it is not.
     """
     run = project.run(name)
     if run is None or not run.state.active:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "the run is not active",
             where=f"{project.name}, run {name}",
@@ -247,12 +247,12 @@ def require_worked_on(project: Project, name: str) -> Run:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if no worker has it.
     """
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {name}", got=run.state.name
         )
     return run

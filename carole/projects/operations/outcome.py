@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from tryst.carole.projects.project import Project
-from tryst.carole.projects.state import State
-from tryst.carole.projects.transitions import Action, Transition, arrive
+from gemel.carole.projects.project import Project
+from gemel.carole.projects.state import State
+from gemel.carole.projects.transitions import Action, Transition, arrive
 
 Detail = str | int | float | bool
 

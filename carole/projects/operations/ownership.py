@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tryst.carole.projects.operations.linking import give_up_waiting
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.operations.resolving import WAITS_TO_JOIN
-from tryst.carole.projects.ownership import acting, waits_for
-from tryst.carole.projects.project import Approval, NewEpoch, PendingHandOver, Project
-from tryst.carole.projects.state import RunState, State
-from tryst.carole.projects.transitions import Action, permit
-from tryst.common.audit.hand_over import TakeOver
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
+from gemel.carole.projects.operations.linking import give_up_waiting
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.operations.resolving import WAITS_TO_JOIN
+from gemel.carole.projects.ownership import acting, waits_for
+from gemel.carole.projects.project import Approval, NewEpoch, PendingHandOver, Project
+from gemel.carole.projects.state import RunState, State
+from gemel.carole.projects.transitions import Action, permit
+from gemel.common.audit.hand_over import TakeOver
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
 
 
 def hand_over(project: Project, role: Role, pending: PendingHandOver) -> Outcome:
@@ -24,7 +24,7 @@ def hand_over(project: Project, role: Role, pending: PendingHandOver) -> Outcome
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED for a coordinator that is not the owner; WRONG_STATE if the statement names another owner, or the
         project is erased.
     """
@@ -66,7 +66,7 @@ def take_over(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED if the project was not handed over to it; WRONG_STATE if the statement is about another offer, or
         the project is erased; SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's, and for
         no opening of its epoch.
@@ -76,12 +76,12 @@ def take_over(
         return Outcome(project)
     row = permit(project, Role.COORDINATOR, Action.TAKE_OVER)
     if not waits_for(project, member):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             f"the project belongs to the coordinator {project.owner}, and was not handed over to you",
             where=project.name,
             got=f"coordinator {member}",
-            remedy=f"let {project.owner} hand it over: `tryst project hand-over {project.name} --to {member}`",
+            remedy=f"let {project.owner} hand it over: `gemel project hand-over {project.name} --to {member}`",
         )
     offered = b"" if project.hand_over is None else project.hand_over.signature
     if (statement.former, statement.hand_over) != (project.owner, offered):
@@ -124,8 +124,8 @@ def _without_reader(project: Project) -> Outcome:
     return give_up_waiting(project, "the project was taken over while the run waited for its resolver")
 
 
-def _changed(project: Project, got: str, code: ErrorCode = ErrorCode.WRONG_STATE) -> TrystError:
-    return TrystError(
+def _changed(project: Project, got: str, code: ErrorCode = ErrorCode.WRONG_STATE) -> GemelError:
+    return GemelError(
         code,
         "the project is no longer what the statement is about",
         where=project.name,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tryst.carole.projects.operations.linking import active_run, require_worked_on, with_run
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.ownership import acting
-from tryst.carole.projects.project import Project, Run
-from tryst.carole.projects.state import JoinedBy, RunState
-from tryst.carole.projects.transitions import SYSTEM, Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
+from gemel.carole.projects.operations.linking import active_run, require_worked_on, with_run
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.ownership import acting
+from gemel.carole.projects.project import Project, Run
+from gemel.carole.projects.state import JoinedBy, RunState
+from gemel.carole.projects.transitions import SYSTEM, Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
 
 WAITS_FOR_HANDLES = "handles"
 WAITS_FOR_RESOLVER = "resolve"
@@ -30,7 +30,7 @@ def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if no worker has the run.
     """
     run = require_worked_on(project, name)
@@ -45,7 +45,7 @@ def submit_row_handles(project: Project, side: Side, member: str, name: str) -> 
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if the run does not wait for them.
     """
     run = require_waiting(project, active_run(project, name))
@@ -74,14 +74,14 @@ def resolve_run(project: Project, member: str, name: str, root: str, signature: 
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if the run does not wait for the resolver.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.RESOLVE_RUN)
     run = require_waiting(project, active_run(project, name))
     row = permit(project, actor, Action.RESOLVE_RUN)
     if run.stage != WAITS_FOR_RESOLVER:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "both custodians must submit their handles first",
             where=f"{project.name}, run {name}",
@@ -104,7 +104,7 @@ def join_rows(project: Project, name: str, member: str, records: Mapping[Side, i
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if no worker has the run.
     """
     require_worked_on(project, name)
@@ -123,11 +123,11 @@ def require_waiting(project: Project, run: Run) -> Run:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if it does not.
     """
     if run.state is not RunState.RESOLVING:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "the run does not wait for record resolution",
             where=f"{project.name}, run {run.run}",

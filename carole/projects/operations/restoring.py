@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tryst.carole.projects.operations.linking import fail_run, release_run
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.ownership import acting
-from tryst.carole.projects.project import Project, RestoreDecision
-from tryst.carole.projects.restoration import awaited, decision_of, no_further_run, released_before, standstill
-from tryst.carole.projects.transitions import Action, permit
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.projects.operations.linking import fail_run, release_run
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.ownership import acting
+from gemel.carole.projects.project import Project, RestoreDecision
+from gemel.carole.projects.restoration import awaited, decision_of, no_further_run, released_before, standstill
+from gemel.carole.projects.transitions import Action, permit
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def decide_restore(project: Project, decision: RestoreDecision, details: Mapping[str, Detail]) -> Outcome:
@@ -31,7 +31,7 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if another restoration is the newest, no decision is awaited of this party, or it has decided
         otherwise.
     """
@@ -48,7 +48,7 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
     another = former is not None and former.accepted and former.member != decision.member
     welcome = decision.role in awaited(project) or (another and (decision.accepted or bool(waits)))
     if not newest or not welcome:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "no decision on a restored log is awaited of this party",
             where=project.name,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tryst.carole.projects.operations.linking import release_run
-from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.project import Project, ReleaseSignature
-from tryst.carole.projects.state import State
-from tryst.carole.projects.transitions import Action, permit
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.message_words import listed
-from tryst.common.parties import Role
+from gemel.carole.projects.operations.linking import release_run
+from gemel.carole.projects.operations.outcome import Detail, Outcome, move
+from gemel.carole.projects.project import Project, ReleaseSignature
+from gemel.carole.projects.state import State
+from gemel.carole.projects.transitions import Action, permit
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.message_words import listed
+from gemel.common.parties import Role
 
 
 def refuse(project: Project, given: ReleaseSignature, reason: str) -> Outcome:
@@ -21,7 +21,7 @@ def refuse(project: Project, given: ReleaseSignature, reason: str) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE; NOT_FOUND for a run other than the held one.
     """
     _require_held(project, given.run)
@@ -42,13 +42,13 @@ def override(project: Project, given: ReleaseSignature, reason: str, stewards: M
 
     Raises
     ------
-    TrystError
+    GemelError
         As `refuse`.
     """
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.OVERRIDE)
     if stewards.get(given.member) != given.identity:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             "the signer is not, or no longer, a steward in the membership list",
             where=project.name,
@@ -79,7 +79,7 @@ def _details(given: ReleaseSignature, reason: str) -> dict[str, Detail]:
 def _require_held(project: Project, name: str) -> None:
     newest = project.newest_run
     if project.state is State.HELD and (newest is None or newest.run != name):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "this run is not the held run",
             where=project.name,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tryst.carole.projects.operations.outcome import Outcome, move
-from tryst.carole.projects.project import Project
-from tryst.carole.projects.state import State
-from tryst.carole.projects.transitions import Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.specification.model.granted_variables import Transfer
+from gemel.carole.projects.operations.outcome import Outcome, move
+from gemel.carole.projects.project import Project
+from gemel.carole.projects.state import State
+from gemel.carole.projects.transitions import Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.specification.model.granted_variables import Transfer
 
 
 def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
@@ -18,7 +18,7 @@ def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if the approved specification does not grant the transfer; WRONG_STATE if the run is not the one
         released last, the project is not released, or the sender has not confirmed its share.
     """
@@ -26,7 +26,7 @@ def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
     permit(project, transfer.sender.role, Action.SEND_VARIABLES)
     _require_released(project, run, Action.SEND_VARIABLES)
     if transfer.sender not in project.acknowledged:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "a custodian sends columns of its linked records after it has confirmed its share",
             where=f"{project.name}, run {run}",
@@ -39,7 +39,7 @@ def require_receivable(project: Project, role: Role, run: str, transfer: Transfe
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if the transfer is not granted or nothing was sent; NOT_ADMITTED, WRONG_STATE.
     """
     _require_granted(project, transfer)
@@ -59,7 +59,7 @@ def send_variables(project: Project, member: str, run: str, transfer: Transfer, 
 
     Raises
     ------
-    TrystError
+    GemelError
         As `require_sendable`.
     """
     if transfer in project.sent and project.state is State.RELEASED:
@@ -75,7 +75,7 @@ def receive_variables(project: Project, role: Role, member: str, run: str, trans
 
     Raises
     ------
-    TrystError
+    GemelError
         As `require_receivable`.
     """
     require_receivable(project, role, run, transfer)
@@ -94,7 +94,7 @@ def _require_granted(project: Project, transfer: Transfer) -> None:
 def _require_released(project: Project, run: str, action: Action) -> None:
     newest = project.released_run
     if newest is None or newest.run != run:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "the run must be the one released last",
             where=f"{action} of {project.name}, run {run}",
@@ -103,9 +103,9 @@ def _require_released(project: Project, run: str, action: Action) -> None:
         )
 
 
-def _unknown() -> TrystError:
+def _unknown() -> GemelError:
     """The same for what is not granted, for what was not sent, and for what does not exist."""
-    return TrystError(
+    return GemelError(
         ErrorCode.NOT_FOUND,
         "it does not exist, or you may not see it",
         remedy="compare the grants in `release.variables` of the approved specification",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from tryst.common.schema_steps import run_steps
-from tryst.common.versions import STORE
+from gemel.common.schema_steps import run_steps
+from gemel.common.versions import STORE
 
 FIRST = 5
 """The version before there were migrations: it is recorded in `meta`, and nowhere else."""

@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
-from tryst.common.custodian.console.custodian import Custodian
-from tryst.common.custodian.console.decision_pages import DecisionPages
-from tryst.common.custodian.console.leakage_pages import LeakagePages
-from tryst.common.custodian.console.project_pages import LINKS, ProjectPages
-from tryst.common.language import marked
-from tryst.common.parties import Side
-from tryst.common.web.console_configuration import ConsoleConfiguration
-from tryst.common.web.guard import GuardRules
-from tryst.common.web.opening import opened
-from tryst.common.web.pages import Pages
+from gemel.common.custodian.console.custodian import Custodian
+from gemel.common.custodian.console.decision_pages import DecisionPages
+from gemel.common.custodian.console.leakage_pages import LeakagePages
+from gemel.common.custodian.console.project_pages import LINKS, ProjectPages
+from gemel.common.language import marked
+from gemel.common.parties import Side
+from gemel.common.web.console_configuration import ConsoleConfiguration
+from gemel.common.web.guard import GuardRules
+from gemel.common.web.opening import opened
+from gemel.common.web.pages import Pages
 
-_TEMPLATES = "tryst.common.custodian.console.templates"
+_TEMPLATES = "gemel.common.custodian.console.templates"
 _TITLES = {Side.ALICE: marked("console of Alice, custodian"), Side.BOB: marked("console of Bob, custodian")}
 
 

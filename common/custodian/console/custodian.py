@@ -10,16 +10,16 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
-from tryst.common.custodian.operator.control import Control
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.leakage_report import Gate
-from tryst.common.parties import Party
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import ListPin
-from tryst.common.pki.members import Members
-from tryst.common.specification.model.content import PROJECT_PATTERN
-from tryst.protos.linkage.v1 import operator_pb2
+from gemel.common.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.common.custodian.operator.control import Control
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.leakage_report import Gate
+from gemel.common.parties import Party
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListPin
+from gemel.common.pki.members import Members
+from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.protos.linkage.v1 import operator_pb2
 
 PROJECT = "/projects/{project}"
 """Of the addresses of a project's pages."""
@@ -63,7 +63,7 @@ class Custodian:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `Control.open`.
         """
         return Control.open(self.config, self.party)
@@ -74,7 +74,7 @@ def project_of(control: Control, request: Request) -> operator_pb2.CustodianProj
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND for one that it does not know, or a name that no project can have.
     """
     name: str = request.path_params["project"]
@@ -82,7 +82,7 @@ def project_of(control: Control, request: Request) -> operator_pb2.CustodianProj
         for found in control.status().projects:
             if found.project == name:
                 return found
-    raise TrystError(
+    raise GemelError(
         ErrorCode.NOT_FOUND,
         "your service knows no project of such a name",
         where="the page's address",

@@ -14,15 +14,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from tryst.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
-from tryst.common.custodian.console.custodian import PROJECT, Custodian, project_of
-from tryst.common.custodian.console.project_pages import ProjectPages, profile_shown
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import gettext
-from tryst.common.leakage_report import LeakageReport
-from tryst.common.web.forms import Form, form_page, posting, session_of
-from tryst.common.web.pages import Pages
-from tryst.common.witnessing.wording import decided_line
+from gemel.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
+from gemel.common.custodian.console.custodian import PROJECT, Custodian, project_of
+from gemel.common.custodian.console.project_pages import ProjectPages, profile_shown
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext
+from gemel.common.leakage_report import LeakageReport
+from gemel.common.web.forms import Form, form_page, posting, session_of
+from gemel.common.web.pages import Pages
+from gemel.common.witnessing.wording import decided_line
 
 RESTORE_DECISIONS = {"accept": True, "refuse": False}
 _LIMITS = (MIN_REASON, MAX_REASON)
@@ -168,7 +168,7 @@ class DecisionPages:
         """Accept the restoration that the page showed, or refuse it."""
         decision, given = form.get("decision", ""), form.get("restoration", "")
         if decision not in RESTORE_DECISIONS or not (given.isascii() and given.isdigit() and len(given) < 16):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, "a decision is to accept or to refuse", where="decision", remedy="choose one"
             )
         accept = RESTORE_DECISIONS[decision]
@@ -186,11 +186,11 @@ def _require_read(form: Form, present: str, project: str, what: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE.
     """
     if not secrets.compare_digest(form.get("read", "").encode(), present.encode()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             f"{what} is another than the one you read",
             where=project,

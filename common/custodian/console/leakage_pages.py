@@ -10,16 +10,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tryst.common.custodian.console.custodian import PROJECT, Custodian, project_of
-from tryst.common.custodian.console.measurements import SEED, Measurement, Measurements
-from tryst.common.custodian.operator.control import Control
-from tryst.common.documents.result_warning import by_severity
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.leakage_report import LeakageReport
-from tryst.common.web.forms import Form, posting
-from tryst.common.web.guard import RELOAD_HEADER
-from tryst.common.web.pages import Pages
-from tryst.common.web.reports import RenderedReports
+from gemel.common.custodian.console.custodian import PROJECT, Custodian, project_of
+from gemel.common.custodian.console.measurements import SEED, Measurement, Measurements
+from gemel.common.custodian.operator.control import Control
+from gemel.common.documents.result_warning import by_severity
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.leakage_report import LeakageReport
+from gemel.common.web.forms import Form, posting
+from gemel.common.web.guard import RELOAD_HEADER
+from gemel.common.web.pages import Pages
+from gemel.common.web.reports import RenderedReports
 
 
 class LeakagePages:
@@ -88,7 +88,7 @@ class LeakagePages:
             project = project_of(service, request)
         made = self._measurements.of(project.project, project.specification_digest)
         if made is None or made.report is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND, "nothing was measured here under this specification", where=project.project
             )
         return self._report(request, project.project, made.report, seed=SEED)
@@ -108,7 +108,7 @@ class LeakagePages:
             "findings": sorted(report.findings, key=lambda each: -each.above_chance),
             "by_field": sorted(report.by_field().values(), key=lambda each: -each.above_chance),
             "warnings": by_severity(report.warnings),
-            "style": files("tryst.common.web").joinpath("console.css").read_text(encoding="utf-8"),
+            "style": files("gemel.common.web").joinpath("console.css").read_text(encoding="utf-8"),
         }
         content = json.dumps([project, seed, report.as_dict()]).encode()
         return self._reports.answer(content, lambda: self._pages.text("leakage_report.html.j2", request, shown))
@@ -118,7 +118,7 @@ def _kept(service: Control, project: str) -> dict[str, Any] | None:
     """What the service has measured before it contributes, if it has."""
     try:
         found = service.leakage(project)
-    except TrystError as error:
+    except GemelError as error:
         if error.code is ErrorCode.NOT_FOUND:
             return None
         raise

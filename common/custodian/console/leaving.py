@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.custodian.source.reading import compared_columns
-from tryst.common.encoding.expected_layout import bounded_counts, expected_layout
-from tryst.common.language import clauses, gettext, listed, marked, ngettext, written
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
+from gemel.common.custodian.source.reading import compared_columns
+from gemel.common.encoding.expected_layout import bounded_counts, expected_layout
+from gemel.common.language import clauses, gettext, listed, marked, ngettext, written
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SMALL = marked("less than 10 KiB")

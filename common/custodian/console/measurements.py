@@ -1,4 +1,4 @@
-"""What Carole could learn, measured as `tryst alice leakage` does, in a process of its own that a page can watch.
+"""What Carole could learn, measured as `gemel alice leakage` does, in a process of its own that a page can watch.
 
 The source is read there, by the operator's own program, and signed under a throw-away key; only the report, which has
 shares and no value, comes back. The console's end ends it, and one is made at a time: it may need much memory.
@@ -17,17 +17,17 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.console.custodian import Custodian
-from tryst.common.custodian.source.reading import clean_file
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.language import gettext, marked
-from tryst.common.leakage_report import Gate, LeakageReport
-from tryst.common.missing_module import missing_module
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
-from tryst.common.witnessing.wording import when
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.console.custodian import Custodian
+from gemel.common.custodian.source.reading import clean_file
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.language import gettext, marked
+from gemel.common.leakage_report import Gate, LeakageReport
+from gemel.common.missing_module import missing_module
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
+from gemel.common.witnessing.wording import when
 
 SEED = 1
 """As the command's default: the same file has the same figures."""
@@ -63,7 +63,7 @@ class Measurement:
     ended: float | None = None
     stage: str = STARTING
     report: LeakageReport | None = None
-    error: TrystError | None = None
+    error: GemelError | None = None
 
     @property
     def doing(self) -> str:
@@ -101,7 +101,7 @@ class Measurements:
 
         Raises
         ------
-        TrystError
+        GemelError
             BUSY if one is under way, of this project or another.
         """
         there, here = multiprocessing.Pipe(duplex=False)
@@ -114,7 +114,7 @@ class Measurements:
         )
         with self._lock:
             if any(each.ended is None for each in self._newest.values()):
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.BUSY, "another measurement is under way", remedy="wait until it has ended, or end it"
                 )
             process.start()
@@ -138,16 +138,16 @@ class Measurements:
                     found = there.recv()
                     if isinstance(found, str):
                         made.stage = found
-                    elif isinstance(found, TrystError):
+                    elif isinstance(found, GemelError):
                         made.error = found
                     else:
                         made.report = LeakageReport.from_dict(found)
             except (EOFError, OSError):
-                made.error = TrystError(
+                made.error = GemelError(
                     ErrorCode.INTERNAL,
                     "the process that measures has ended",
                     got=f"status {made.process.exitcode}",
-                    remedy="look whether the machine was short of memory; `tryst ... leakage` does the same on a"
+                    remedy="look whether the machine was short of memory; `gemel ... leakage` does the same on a"
                     " terminal",
                 )
         made.process.join()
@@ -166,12 +166,12 @@ def _measure(config: Path, side: Side, text: str, load_gate: Callable[[], Gate],
         here.send(ATTACKING)
         report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(SEED))
         here.send(report.as_dict())
-    except TrystError as error:
+    except GemelError as error:
         here.send(error)
     except ModuleNotFoundError as error:
         here.send(missing_module(error))
     except Exception as error:  # noqa: BLE001 - its text may hold a value: its type alone is shown
-        here.send(TrystError(ErrorCode.INTERNAL, "it could not be measured", got=type(error).__name__))
+        here.send(GemelError(ErrorCode.INTERNAL, "it could not be measured", got=type(error).__name__))
 
 
 def _end_with_parent() -> None:

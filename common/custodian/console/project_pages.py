@@ -11,25 +11,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tryst.common.audit import Checkpoint
-from tryst.common.cleaning import Profile
-from tryst.common.cleaning.display import HEADINGS, profile_rows
-from tryst.common.custodian.console.custodian import PROJECT, Custodian, project_of
-from tryst.common.custodian.console.leaving import messages
-from tryst.common.custodian.console.project_words import described, mine, page_state, rows
-from tryst.common.custodian.console.shares import seen_share
-from tryst.common.custodian.operator.control import Control
-from tryst.common.documents.result_warning import ResultWarning, by_severity
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import marked
-from tryst.common.specification import load_specification
-from tryst.common.web.certificates_page import certificates_page
-from tryst.common.web.guard import RELOAD_HEADER
-from tryst.common.web.listing import listed
-from tryst.common.web.pages import Pages
-from tryst.common.web.specification_words import specification_shown
-from tryst.common.witnessing.wording import when
-from tryst.protos.linkage.v1 import operator_pb2
+from gemel.common.audit import Checkpoint
+from gemel.common.cleaning import Profile
+from gemel.common.cleaning.display import HEADINGS, profile_rows
+from gemel.common.custodian.console.custodian import PROJECT, Custodian, project_of
+from gemel.common.custodian.console.leaving import messages
+from gemel.common.custodian.console.project_words import described, mine, page_state, rows
+from gemel.common.custodian.console.shares import seen_share
+from gemel.common.custodian.operator.control import Control
+from gemel.common.documents.result_warning import ResultWarning, by_severity
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import marked
+from gemel.common.specification import load_specification
+from gemel.common.web.certificates_page import certificates_page
+from gemel.common.web.guard import RELOAD_HEADER
+from gemel.common.web.listing import listed
+from gemel.common.web.pages import Pages
+from gemel.common.web.specification_words import specification_shown
+from gemel.common.witnessing.wording import when
+from gemel.protos.linkage.v1 import operator_pb2
 
 LINKS = ((marked("Projects"), "/"), (marked("Checkpoints"), "/checkpoints"), (marked("Certificates"), "/certificates"))
 CHECKPOINTS = 25
@@ -117,7 +117,7 @@ class ProjectPages:
         with self._custodian.service() as service:
             project = project_of(service, request)
         if not project.results:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "your service has no share of a result of this project",
                 where=project.project,
@@ -157,7 +157,7 @@ class ProjectPages:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `Control.specification`.
         """
         found = service.specification(project.project)
@@ -190,7 +190,7 @@ def _records(service: Control, project: operator_pb2.CustodianProject) -> int | 
     """Records of the source, once they were read."""
     try:
         return int(json.loads(service.profile(project.project))["rows"])
-    except TrystError as error:
+    except GemelError as error:
         if error.code is ErrorCode.WRONG_STATE:
             return None
         raise

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tryst.common.custodian.operator.screen import STATE_WORDS
-from tryst.common.custodian.steps.step_context import DECLINED
-from tryst.common.language import clauses, gettext, marked, named
-from tryst.common.parties import Party
-from tryst.common.web.listing import in_epoch
-from tryst.protos.linkage.v1 import operator_pb2, project_pb2
+from gemel.common.custodian.operator.screen import STATE_WORDS
+from gemel.common.custodian.steps.step_context import DECLINED
+from gemel.common.language import clauses, gettext, marked, named
+from gemel.common.parties import Party
+from gemel.common.web.listing import in_epoch
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 
 S = project_pb2.ProjectState
 YOU = marked("You")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.documents.provenance import Provenance, read_provenance
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import gettext, marked
+from gemel.common.documents.provenance import Provenance, read_provenance
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext, marked
 
 TABLES = {
     "links": marked("your identifiers of linked records, each link's id and probability"),
@@ -72,11 +72,11 @@ def seen_share(folder: Path) -> SeenShare:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if there is none; as `read_provenance`.
     """
     if not folder.is_dir():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "the share is no longer where your service has written it",
             where=str(folder),

@@ -9,9 +9,9 @@ import json
 import os
 from pathlib import Path
 
-from tryst.common.configuration import Configuration, load_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.private_files import write_private
+from gemel.common.configuration import Configuration, load_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.private_files import write_private
 
 ADDRESS_FILE = "operator.yaml"
 """In the state folder."""
@@ -35,15 +35,15 @@ def running_address(state: Path, party: str) -> Address:
 
     Raises
     ------
-    TrystError
+    GemelError
         UNAVAILABLE if none is running.
     """
     path = state / ADDRESS_FILE
     if not path.exists():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UNAVAILABLE,
             f"{party.title()}'s service is not running",
             where=str(state),
-            remedy=f"start it with `tryst {party} serve`",
+            remedy=f"start it with `gemel {party} serve`",
         )
     return load_configuration(path, Address)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.registry import read_source
-from tryst.common.records.sources import Source
-from tryst.common.records.table import check_identifiers
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.registry import read_source
+from gemel.common.records.sources import Source
+from gemel.common.records.table import check_identifiers
 
 LINK_COLUMNS = ("link_id", "link_probability")
 
@@ -36,13 +36,13 @@ def attach(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if a link's record is no longer in the source; SOURCE, FIELD_MISSING, DUPLICATE_IDENTIFIER as reading
         the source; CONFIGURATION if the links cannot be read or the file cannot be written; EXISTS.
     """
     selected = list(dict.fromkeys(columns))
     if clash := [name for name in selected if name in LINK_COLUMNS]:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a column has the same name as one of the links", where="--columns", got=clash[0]
         )
     linked = _read_links(links)
@@ -52,7 +52,7 @@ def attach(
     joined = linked.join(own, on="identifier", how="left", validate="m:1").sort("link_id")
     gone = linked.join(own, on="identifier", how="anti").height
     if gone:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "some linked records are no longer in the source",
             where=table.where,
@@ -70,7 +70,7 @@ def _read_links(path: Path) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(file, columns=["identifier", *LINK_COLUMNS])
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "this file does not hold the links of a result",
             where=str(file),
@@ -84,11 +84,11 @@ def _write(frame: pl.DataFrame, out: Path) -> None:
     try:
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EXISTS, "the file exists already", where=str(out), remedy="give another name, or remove it"
         ) from None
     except OSError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the file cannot be written",
             where=str(out),

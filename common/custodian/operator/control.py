@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tryst.common.audit import Checkpoint
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.operator.address import running_address
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Party
-from tryst.common.pki import Members, PartyFolder
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.dry_run import withheld_shown
-from tryst.common.rpc.pages import every_page
-from tryst.common.rpc.tls import channel_credentials
-from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+from gemel.common.audit import Checkpoint
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.operator.address import running_address
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Party
+from gemel.common.pki import Members, PartyFolder
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.dry_run import withheld_shown
+from gemel.common.rpc.pages import every_page
+from gemel.common.rpc.tls import channel_credentials
+from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 CONFIRMATION_SECONDS = 10.0
 """How long to wait for the outcome of an approval."""
@@ -53,7 +53,7 @@ class Control:
 
         Raises
         ------
-        TrystError
+        GemelError
             UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for invalid files.
         """
         configuration = load_custodian(config)
@@ -86,7 +86,7 @@ class Control:
 
         Raises
         ------
-        TrystError
+        GemelError
             PARAMETER if none was named and there is not exactly one.
         """
         if project is not None:
@@ -94,11 +94,11 @@ class Control:
         names = [found.project for found in self.status().projects if found.state != project_pb2.PROJECT_STATE_ERASED]
         if len(names) == 1:
             return names[0]
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "name the project",
             got=f"projects {', '.join(names)}" if names else "no project yet",
-            remedy=f"see `tryst {self._party.name} status`",
+            remedy=f"see `gemel {self._party.name} status`",
         )
 
     def profile(self, project: str) -> str:
@@ -116,16 +116,16 @@ class Control:
 
         Raises
         ------
-        TrystError
+        GemelError
             SPECIFICATION; PARAMETER if `expected` is no digest.
         """
         if expected is None:
             return
         digits = re.sub(r"[\s:-]", "", expected).lower()
         if not re.fullmatch(r"[0-9a-f]{64}", digits):
-            raise TrystError(ErrorCode.PARAMETER, "a digest has 64 hexadecimal digits", where="--digest")
+            raise GemelError(ErrorCode.PARAMETER, "a digest has 64 hexadecimal digits", where="--digest")
         if digits != digest.hex():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SPECIFICATION,
                 "the specification that waits for approval does not have this digest",
                 where="--digest",
@@ -174,10 +174,10 @@ class Control:
 
         Raises
         ------
-        TrystError
+        GemelError
             AUDIT for a malformed one.
         """
-        from tryst.common.wire.checkpoints import checkpoint_from_wire
+        from gemel.common.wire.checkpoints import checkpoint_from_wire
 
         minimum = 0
         while True:
@@ -188,7 +188,7 @@ class Control:
             for message in reported:
                 found = checkpoint_from_wire(message)
                 if found.size < minimum and not lost:
-                    raise TrystError(ErrorCode.AUDIT, "checkpoints must be ordered by size", where="checkpoint")
+                    raise GemelError(ErrorCode.AUDIT, "checkpoints must be ordered by size", where="checkpoint")
                 minimum = max(minimum, found.size + 1)
                 yield found
 
@@ -211,7 +211,7 @@ class Control:
     def outcome_of_decline(self, project: str) -> str:
         """The outcome of a refusal within a few seconds, in words."""
         # Imported here: it needs the service's packages, which an operator's other questions do without.
-        from tryst.common.custodian.steps.step_context import DECLINED
+        from gemel.common.custodian.steps.step_context import DECLINED
 
         deadline = time.monotonic() + CONFIRMATION_SECONDS
         while time.monotonic() < deadline:
@@ -231,12 +231,12 @@ class Control:
     def _call(self, method: Any, request: Any) -> Any:
         try:
             return self._connection.call(method, request)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is ErrorCode.UNAVAILABLE:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.UNAVAILABLE,
                     f"{self._party.title}'s service is not running, or runs with other keys",
                     where=self._connection.address,
-                    remedy=f"start it with `tryst {self._party.name} serve`, and give both the same --config",
+                    remedy=f"start it with `gemel {self._party.name} serve`, and give both the same --config",
                 ) from None
             raise

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tryst.common.audit import Checkpoint
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Party
+from gemel.common.audit import Checkpoint
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Party
 
 
 def kept_checkpoints(config: Path, party: Party, *, lost: bool = False) -> list[Checkpoint]:
@@ -23,13 +23,13 @@ def kept_checkpoints(config: Path, party: Party, *, lost: bool = False) -> list[
 
     Raises
     ------
-    TrystError
+    GemelError
         BUSY if a service has the state folder and does not answer; AUDIT, CONFIGURATION.
     """
     try:
         with Control.open(config, party) as control:
             return list(control.checkpoints(lost=lost))
-    except TrystError as error:
+    except GemelError as error:
         if error.code is not ErrorCode.UNAVAILABLE:
             raise
     configuration = load_custodian(config)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tryst.common.custodian.configuration import Policy
-from tryst.common.custodian.state.state_tables import Project
-from tryst.common.custodian.steps.step_context import RESTORED, StepContext
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.custodian.configuration import Policy
+from gemel.common.custodian.state.state_tables import Project
+from gemel.common.custodian.steps.step_context import RESTORED, StepContext
+from gemel.protos.linkage.v1 import project_pb2
 
 TOO_LATE: Mapping[int, str] = {
     project_pb2.PROJECT_STATE_RELEASED: "its result is released, and what its recipients have cannot be taken back",

@@ -10,25 +10,25 @@ from typing import cast
 import grpc
 import structlog
 
-from tryst.common.audit.checkpoint import LARGEST
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.custodian.operator.address import announce
-from tryst.common.custodian.operator.open_decisions import TOO_LATE, is_decidable, open_decisions, waits_for_operator
-from tryst.common.custodian.operator.restored_log import decide_restored, shown
-from tryst.common.custodian.state.state_tables import Project
-from tryst.common.custodian.steps.approval import decide
-from tryst.common.custodian.steps.epochs import epoch_notes
-from tryst.common.custodian.steps.leakage_gate import override
-from tryst.common.custodian.steps.lone_fetch import decide_alone
-from tryst.common.custodian.steps.step_context import StepContext
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.call_recorder import CallRecorder
-from tryst.common.rpc.pages import page
-from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
-from tryst.common.rpc.trust import Trust
-from tryst.common.specification import load_specification, specification_notes
-from tryst.common.wire.checkpoints import checkpoint_to_wire
-from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+from gemel.common.audit.checkpoint import LARGEST
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.custodian.operator.address import announce
+from gemel.common.custodian.operator.open_decisions import TOO_LATE, is_decidable, open_decisions, waits_for_operator
+from gemel.common.custodian.operator.restored_log import decide_restored, shown
+from gemel.common.custodian.state.state_tables import Project
+from gemel.common.custodian.steps.approval import decide
+from gemel.common.custodian.steps.epochs import epoch_notes
+from gemel.common.custodian.steps.leakage_gate import override
+from gemel.common.custodian.steps.lone_fetch import decide_alone
+from gemel.common.custodian.steps.step_context import StepContext
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.call_recorder import CallRecorder
+from gemel.common.rpc.pages import page
+from gemel.common.rpc.server import RunningServer, ServerSettings, start_server
+from gemel.common.rpc.trust import Trust
+from gemel.common.specification import load_specification, specification_notes
+from gemel.common.wire.checkpoints import checkpoint_to_wire
+from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
 
@@ -87,11 +87,11 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Counts of what was read; never values."""
         project = self._known(request.project)
         if not project.profile:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "the source has not been read yet" if not project.blocking_error else project.blocking_error,
                 where=f"project {project.name}",
-                remedy=f"look at `tryst {self._step_context.party.name} status`",
+                remedy=f"look at `gemel {self._step_context.party.name} status`",
             )
         return operator_pb2.ProfileResponse(json=project.profile)
 
@@ -114,15 +114,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Approve the specification whose digest the operator has seen, in the epoch it has seen, and no other."""
         project = self._decidable(request.project, request.specification_digest)
         if project.epoch != (request.epoch or 1):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.EPOCH_MISMATCH,
                 f"the project is in epoch {project.epoch} by now",
                 where=f"project {project.name}",
                 got=f"an approval for epoch {request.epoch or 1}",
-                remedy=f"read why: `tryst {self._step_context.party.name} specification {project.name}`",
+                remedy=f"read why: `gemel {self._step_context.party.name} specification {project.name}`",
             )
         if not project.profile:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "the source has not been read yet, so there is no profile to check the specification against",
                 where=f"project {project.name}",
@@ -143,7 +143,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
         if project.carole_state in TOO_LATE:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 TOO_LATE[project.carole_state],
                 where=f"project {project.name}",
@@ -161,12 +161,12 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._known(request.project)
         found = self._step_context.state.leakage(project.name)
         if found is None or found.specification_digest != project.specification_digest:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND,
                 "the service has not measured what Carole could learn under this specification",
                 where=f"project {project.name}",
                 remedy="it does so before it contributes, where the specification refuses above a limit; measure it"
-                f" yourself with `tryst {self._step_context.party.name} leakage`",
+                f" yourself with `gemel {self._step_context.party.name} leakage`",
             )
         return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
@@ -260,18 +260,18 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def _known(self, name: str) -> Project:
         project = self._step_context.state.project(name)
         if project is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND,
                 "this custodian does not know this project",
                 where=f"project {name[:64]}",
-                remedy=f"see `tryst {self._step_context.party.name} status` for those it has",
+                remedy=f"see `gemel {self._step_context.party.name} status` for those it has",
             )
         return project
 
     def _with_specification(self, name: str) -> Project:
         project = self._known(name)
         if not project.specification:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "Carole has not sent this project's specification yet",
                 where=f"project {project.name}",
@@ -282,15 +282,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def _decidable(self, name: str, digest: bytes) -> Project:
         project = self._with_specification(name)
         if digest != project.specification_digest:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SPECIFICATION,
                 "the decision is about another specification than the one that waits for approval",
                 where=f"project {project.name}",
                 got=digest.hex()[:16],
-                remedy=f"read it again: `tryst {self._step_context.party.name} specification {project.name}`",
+                remedy=f"read it again: `gemel {self._step_context.party.name} specification {project.name}`",
             )
         if not is_decidable(project):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "the project does not wait for a decision",
                 where=f"project {project.name}",
@@ -314,13 +314,13 @@ def start_operator(
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION for an address that is not loopback or cannot be bound.
     """
     configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):
         # The configuration has checked it; a second look, because listening elsewhere would be a breach.
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION, "the operator's address must be a loopback address", where="operator.address"
         )
     server = start_server(

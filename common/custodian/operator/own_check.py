@@ -1,4 +1,4 @@
-"""``tryst alice check``: everything that can be found wrong before a project needs it, a line each.
+"""``gemel alice check``: everything that can be found wrong before a project needs it, a line each.
 
 Of the records counts are shown and never a value. Carole is called once, by a request for the newest checkpoint of her
 audit log, which leaves nothing behind with her.
@@ -9,26 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tryst.common.check_lines import Checks, Note
-from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.source.source_check import check_records, check_source
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.steps.held_memory import FileSize, needed_bytes
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.machine_check import check_disks, check_memory, mib
-from tryst.common.parties import Party, Role
-from tryst.common.pki.certificates import load_certificate
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.ending import ending
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import ListPin
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.service_clock import TOLERANCE_SECONDS
-from tryst.common.rpc.service_probe import check_shown, shown_certificate
-from tryst.common.rpc.tls import TlsFiles
-from tryst.common.specification import Specification, load_specification, read_specification
-from tryst.common.witnessing.newest_checkpoint import newest_checkpoint
+from gemel.common.check_lines import Checks, Note
+from gemel.common.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.source.source_check import check_records, check_source
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.custodian.steps.held_memory import FileSize, needed_bytes
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.machine_check import check_disks, check_memory, mib
+from gemel.common.parties import Party, Role
+from gemel.common.pki.certificates import load_certificate
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import ending
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListPin
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.service_clock import TOLERANCE_SECONDS
+from gemel.common.rpc.service_probe import check_shown, shown_certificate
+from gemel.common.rpc.tls import TlsFiles
+from gemel.common.specification import Specification, load_specification, read_specification
+from gemel.common.witnessing.newest_checkpoint import newest_checkpoint
 
 
 def check_custodian(
@@ -49,7 +49,7 @@ def check_custodian(
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the configuration cannot be used: nothing can be checked then.
     """
     settings = load_custodian(config)
@@ -118,7 +118,7 @@ def _check_carole(checks: Checks, party: Party, config: Path, settings: Custodia
         if seconds is None:
             raise Note("Carole sends no time: she is of a release before this one")
         if abs(seconds) > TOLERANCE_SECONDS:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CERTIFICATE,
                 f"this machine's clock is {_duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} Carole's",
                 got=f"{utc_now():%Y-%m-%d %H:%M} UTC here",
@@ -146,7 +146,7 @@ def _check_records(
             with Control.open(config, party) as control:
                 names = [each.project for each in control.status().projects if each.waits_for_operator]
                 waiting.extend(load_specification(control.specification(name).text, name) for name in names)
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.UNAVAILABLE:
                 raise
             raise Note("not compared: no service runs here; give --specification") from None
@@ -164,7 +164,7 @@ def _check_records(
         def memory(spec: Specification = spec, sizes: list[FileSize] = sizes) -> str:
             needed, limit = needed_bytes(spec, sizes[0]), settings.limits.memory_bytes
             if needed > limit:
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.MEMORY,
                     f"signing these records does not fit into limits.memory of {mib(limit)}",
                     where=str(config),

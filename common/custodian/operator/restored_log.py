@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import structlog
 
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.state_tables import Project
-from tryst.common.custodian.steps.step_context import StepContext
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.witnessing.log_reader import Restored
-from tryst.common.witnessing.wording import restored_lines, when
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.state_tables import Project
+from gemel.common.custodian.steps.step_context import StepContext
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.witnessing.log_reader import Restored
+from gemel.common.witnessing.wording import restored_lines, when
+from gemel.protos.linkage.v1 import project_pb2
 
 log = structlog.get_logger()
 
@@ -20,7 +20,7 @@ def shown(step_context: StepContext, project: Project) -> tuple[Restored, list[s
 
     Raises
     ------
-    TrystError
+    GemelError
         As `LogReader.restored`; WRONG_STATE for a project that was erased.
     """
     _refuse_erased(step_context, project)
@@ -35,13 +35,13 @@ def decide_restored(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `LogReader.restored` and `LogReader.decide`; WRONG_STATE if another restoration is the newest now.
     """
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
     if restored.restoration != restoration:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "Carole's store has been restored once more since that was shown",
             where=f"project {project.name}",
@@ -55,11 +55,11 @@ def decide_restored(
 
 def _refuse_erased(step_context: StepContext, project: Project) -> None:
     if project.stage == "erased":
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "this project was erased before Carole's store was restored, and must not come back",
             where=f"project {project.name}",
-            remedy=f"have the coordinator erase it again: `tryst project erase {project.name}`",
+            remedy=f"have the coordinator erase it again: `gemel project erase {project.name}`",
         )
 
 

@@ -11,14 +11,14 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.syntax import Syntax
 
-from tryst.common.documents.result_warning import ResultWarning, by_severity
-from tryst.common.fitting_table import FittingTable
-from tryst.common.parties import Party
-from tryst.common.rpc.certificate_endings import ending_lines
-from tryst.protos.linkage.v1 import operator_pb2, project_pb2
+from gemel.common.documents.result_warning import ResultWarning, by_severity
+from gemel.common.fitting_table import FittingTable
+from gemel.common.parties import Party
+from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 
 if TYPE_CHECKING:
-    from tryst.common.leakage_report import LeakageReport
+    from gemel.common.leakage_report import LeakageReport
 
 console = Console()
 
@@ -73,7 +73,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
                 f"{project.project}: its share is in {escape(project.results)}", highlight=False, soft_wrap=True
             )
         if project.waits_for_operator and not project.blocking_error:
-            console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}, or decline")
+            console.print(f"{project.project} waits for you: gemel {party.name} approve {project.project}, or decline")
 
 
 def _mode(mode: str) -> str:
@@ -111,7 +111,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
 
 def show_profile(text: str, title: str) -> None:
     """Counts of what was read, and their warnings."""
-    from tryst.common.cleaning import Profile, profile_table  # loads compiled code that no other screen needs
+    from gemel.common.cleaning import Profile, profile_table  # loads compiled code that no other screen needs
 
     counts = json.loads(text)
     warnings = counts.pop("warnings", [])

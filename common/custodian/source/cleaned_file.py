@@ -16,17 +16,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.cleaning import Cleaning, Profile
-from tryst.common.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
-from tryst.common.cleaning.positions import Found, Positions
-from tryst.common.custodian.source.reading import compared_columns
-from tryst.common.encoding.streamed import IDENTIFIER, Records, variable_column
-from tryst.common.encoding.working_table import WorkingTable
-from tryst.common.parties import Side
-from tryst.common.records.registry import ROWS_AT_ONCE, source_batches
-from tryst.common.records.sources import Source
-from tryst.common.records.table import SourceTable, refuse_identifiers
-from tryst.common.specification import Specification
+from gemel.common.cleaning import Cleaning, Profile
+from gemel.common.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
+from gemel.common.cleaning.positions import Found, Positions
+from gemel.common.custodian.source.reading import compared_columns
+from gemel.common.encoding.streamed import IDENTIFIER, Records, variable_column
+from gemel.common.encoding.working_table import WorkingTable
+from gemel.common.parties import Side
+from gemel.common.records.registry import ROWS_AT_ONCE, source_batches
+from gemel.common.records.sources import Source
+from gemel.common.records.table import SourceTable, refuse_identifiers
+from gemel.common.specification import Specification
 
 _POSITION = "+position"
 _REFERENCE = 16
@@ -105,7 +105,7 @@ def read_into(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `source_batches` and `common.cleaning.Cleaning`; DUPLICATE_IDENTIFIER unless each row has an identifier of
         its own.
     """

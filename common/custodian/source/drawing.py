@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.custodian.source.cleaned_file import CleanedFile, hashes
-from tryst.common.drawn_records import (
+from gemel.common.custodian.source.cleaned_file import CleanedFile, hashes
+from gemel.common.drawn_records import (
     ANY_ROWS,
     BLOCKED_ROWS,
     CLASSES,
@@ -24,10 +24,10 @@ from tryst.common.drawn_records import (
     DrawnRecords,
     size_class_of,
 )
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.intervals import interval_of
-from tryst.common.encoding.streamed import variable_column
-from tryst.common.specification import BlockingRule, Specification
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.intervals import interval_of
+from gemel.common.encoding.streamed import variable_column
+from gemel.common.specification import BlockingRule, Specification
 
 _AT_ONCE = 1 << 20
 _NO_KEY = np.uint64(0)

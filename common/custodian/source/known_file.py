@@ -7,14 +7,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tryst.common.cleaning.known_records import KnownRecords, clean_joint, clean_training
-from tryst.common.encoding.known_layout import KnownFile, known_files
-from tryst.common.encoding.layout import JOINT, TRAINING
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.parties import Side
-from tryst.common.records.registry import file_source, read_source
-from tryst.common.specification import Specification, load_specification
-from tryst.common.specification.model.known_files import WEIGHT_COLUMNS
+from gemel.common.cleaning.known_records import KnownRecords, clean_joint, clean_training
+from gemel.common.encoding.known_layout import KnownFile, known_files
+from gemel.common.encoding.layout import JOINT, TRAINING
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.parties import Side
+from gemel.common.records.registry import file_source, read_source
+from gemel.common.specification import Specification, load_specification
+from gemel.common.specification.model.known_files import WEIGHT_COLUMNS
 
 MAX_BYTES = 256 << 20
 """A longer file is not read."""
@@ -36,7 +36,7 @@ def read_known_files(paths: Sequence[Path], spec: Specification, side: Side) -> 
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if no file has the digest that the specification names; SOURCE for one that cannot be read, is too
         long or has changed while it was read; otherwise as `clean_training` and `clean_joint`.
     """
@@ -55,12 +55,12 @@ def named_file(spec: Specification, path: Path, by: str) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if it has no latent step, or may name no file of this length; otherwise as `read_known_files`.
     """
     if spec.latent is None:
         what = "without a latent step no file is named"
-        raise TrystError(ErrorCode.SPECIFICATION, what, where="latent", got="none", remedy="add the section `latent`")
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="latent", got="none", remedy="add the section `latent`")
     digest = _digest(path)
     table = read_source(file_source(path), None)
     joint = bool(set(WEIGHT_COLUMNS) & set(table.frame.columns))
@@ -89,11 +89,11 @@ def known_file_stamps(paths: Sequence[Path]) -> tuple[tuple[int, int, int], ...]
 
 def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification) -> KnownRecords:
     what, option = _WORDS[rule]
-    unread: TrystError | None = None
+    unread: GemelError | None = None
     for path in paths:
         try:
             digest = _digest(path)
-        except TrystError as error:  # of another project, perhaps: it counts only where no file is the one
+        except GemelError as error:  # of another project, perhaps: it counts only where no file is the one
             unread = unread or error
             continue
         if digest != file.sha256:
@@ -101,11 +101,11 @@ def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification
         table = read_source(file_source(path), None)
         found = _CLEANERS[rule](table.frame, spec, table.places, str(path))
         if _digest(path) != file.sha256:
-            raise TrystError(ErrorCode.SOURCE, "the file has changed while it was read", where=str(path))
+            raise GemelError(ErrorCode.SOURCE, "the file has changed while it was read", where=str(path))
         return found
     if unread is not None:
         raise unread
-    raise TrystError(
+    raise GemelError(
         ErrorCode.CONFIGURATION,
         f"the specification names a file of {what} of this custodian by its SHA-256, {file.sha256}",
         where=f"known_files, {option}",
@@ -120,7 +120,7 @@ def _digest(path: Path) -> str:
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 f"a file of known values has at most {MAX_BYTES >> 20} MiB",
                 where=str(path),

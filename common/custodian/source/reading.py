@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from tryst.common.cleaning import Cleaned, clean
-from tryst.common.parties import Side
-from tryst.common.records.registry import read_source
-from tryst.common.records.sources import Source
-from tryst.common.records.table import SourceTable, check_identifiers
-from tryst.common.specification import Specification
+from gemel.common.cleaning import Cleaned, clean
+from gemel.common.parties import Side
+from gemel.common.records.registry import read_source
+from gemel.common.records.sources import Source
+from gemel.common.records.table import SourceTable, check_identifiers
+from gemel.common.specification import Specification
 
 
 def _unobserved(stage: str) -> AbstractContextManager[None]:
@@ -50,7 +50,7 @@ def read_cleaned(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `read_source`, `check_identifiers` and `common.cleaning.clean`.
     """
     with stage("read"):
@@ -66,7 +66,7 @@ def clean_file(source: Source, spec: Specification, side: Side) -> Cleaned:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `read_source` and `common.cleaning.clean`.
     """
     return _cleaned(read_source(source, compared_columns(spec, side)), spec, side)

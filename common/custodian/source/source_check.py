@@ -6,14 +6,14 @@ import codecs
 import math
 from pathlib import Path
 
-from tryst.common.cleaning import Profile, clean
-from tryst.common.custodian.source.reading import compared_columns
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.records.csv_form import CsvOptions, csv_source, read_as
-from tryst.common.records.registry import check_driver, kind_of, source_batches
-from tryst.common.records.sources import DETECT, CsvSource, Source
-from tryst.common.specification import Specification
+from gemel.common.cleaning import Profile, clean
+from gemel.common.custodian.source.reading import compared_columns
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.csv_form import CsvOptions, csv_source, read_as
+from gemel.common.records.registry import check_driver, kind_of, source_batches
+from gemel.common.records.sources import DETECT, CsvSource, Source
+from gemel.common.specification import Specification
 
 _UNMISTAKABLE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32")
 """Encodings that a file shows by itself; one of one byte a letter is only known not to be these."""
@@ -26,7 +26,7 @@ def check_source(source: Source) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `source_batches`; TEXT_ENCODING or SOURCE where the declared form of a CSV file is not the file's.
     """
     check_driver(source)
@@ -55,7 +55,7 @@ def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size
 
     Raises
     ------
-    TrystError
+    GemelError
         As `source_batches`, FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a
         field can be read.
     """
@@ -74,7 +74,7 @@ def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size
     for field in profile.fields:
         stated = first - field.blank - field.coded
         if stated and field.unreadable > _UNREADABLE * stated:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SOURCE,
                 f"field {field.field} cannot be read as a {field.kind} in most records",
                 where=f"column {field.column!r}",
@@ -93,7 +93,7 @@ def _check_form(declared: CsvSource) -> None:
     """Refuse a declared encoding or separator that is plainly not the file's."""
     found = csv_source(declared.path, CsvOptions())
     if declared.encoding != DETECT and _is_mistaken(declared.encoding, found.encoding, declared.path):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TEXT_ENCODING,
             f"the file is declared as {declared.encoding}, and is not written so",
             where=str(declared.path),
@@ -104,9 +104,9 @@ def _check_form(declared: CsvSource) -> None:
         given = CsvOptions(found.encoding, declared.separator)
         try:
             csv_source(declared.path, given)
-        except TrystError as error:
+        except GemelError as error:
             remedy = f"write `separator: {found.separator!r}` below `csv` in the configuration"
-            raise TrystError(error.code, error.what, where=error.where, got=error.got, remedy=remedy) from None
+            raise GemelError(error.code, error.what, where=error.where, got=error.got, remedy=remedy) from None
 
 
 def _is_mistaken(declared: str, found: str, path: Path) -> bool:

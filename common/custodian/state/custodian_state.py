@@ -15,10 +15,10 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
-from tryst.common.audit import Checkpoint
-from tryst.common.custodian.state.pending_uploads import Uploads
-from tryst.common.custodian.state.state_database import Database
-from tryst.common.custodian.state.state_tables import (
+from gemel.common.audit import Checkpoint
+from gemel.common.custodian.state.pending_uploads import Uploads
+from gemel.common.custodian.state.state_database import Database
+from gemel.common.custodian.state.state_tables import (
     FROM_MAPS,
     REQUEST_COUNT,
     Leakage,
@@ -29,11 +29,11 @@ from tryst.common.custodian.state.state_tables import (
     Secret,
     Seen,
 )
-from tryst.common.custodian.state.working_tables import WorkingFolder
-from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.folder_lock import lock_folder
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.keys.vault import Vault
+from gemel.common.custodian.state.working_tables import WorkingFolder
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.folder_lock import lock_folder
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.vault import Vault
 
 _NOISE = "noise"
 
@@ -57,7 +57,7 @@ class State:
 
     Raises
     ------
-    TrystError
+    GemelError
         CONFIGURATION if the folder cannot be used, BUSY if another service uses it, DATABASE if the database is of
         another version or damaged.
     """
@@ -82,7 +82,7 @@ class State:
             ) from None
         try:
             self._database = Database(folder / "custodian.sqlite")
-        except TrystError:
+        except GemelError:
             os.close(self._lock)
             raise
         self.uploads = Uploads(self._database, uploads, vault)
@@ -206,7 +206,7 @@ class State:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if it does not decrypt.
         """
         with self._database.session() as session:
@@ -230,7 +230,7 @@ class State:
 
         Raises
         ------
-        TrystError
+        GemelError
             VAULT if it does not decrypt.
         """
         with self._database.session() as session:

@@ -12,10 +12,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError, code_of, file_error
-from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
-from tryst.common.wire.chunks import CHUNK_BYTES
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey
+from gemel.common.wire.chunks import CHUNK_BYTES
 
 _STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
 
@@ -66,7 +66,7 @@ def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
 
     Raises
     ------
-    TrystError
+    GemelError
         STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left behind.
     """
     try:
@@ -100,7 +100,7 @@ def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
 
     Raises
     ------
-    TrystError
+    GemelError
         VAULT if the file is missing, cannot be read, or was changed.
     """
     try:
@@ -113,7 +113,7 @@ def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
         raise _unreadable(path, error) from None
 
 
-def _unreadable(path: Path, error: OSError) -> TrystError:
+def _unreadable(path: Path, error: OSError) -> GemelError:
     return file_error(
         ErrorCode.VAULT, "cannot be read", path, error, "restore the state folder from its backup", inline=True
     )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tryst.common.custodian.configuration import CustodianConfiguration, Peer
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import SealingKey
-from tryst.common.keys.fingerprint import fingerprint
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping_configuration import open_wrapper
-from tryst.common.parties import Party, Role
-from tryst.common.pki import Member, PartyFolder
-from tryst.common.pki.list_pin import UNPINNED, ListPin
-from tryst.common.pki.own_keys import check_own
-from tryst.common.rpc.tls import TlsFiles
+from gemel.common.custodian.configuration import CustodianConfiguration, Peer
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import SealingKey
+from gemel.common.keys.fingerprint import fingerprint
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping_configuration import open_wrapper
+from gemel.common.parties import Party, Role
+from gemel.common.pki import Member, PartyFolder
+from gemel.common.pki.list_pin import UNPINNED, ListPin
+from gemel.common.pki.own_keys import check_own
+from gemel.common.rpc.tls import TlsFiles
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Keyring:
 
         Raises
         ------
-        TrystError
+        GemelError
             CONFIGURATION or CERTIFICATE, before anything is sent to anyone.
         """
         folder = PartyFolder(configuration.keys)
@@ -63,7 +63,7 @@ def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:
     else:
         agrees = configured.fingerprint == fingerprint(listed.identity.raw).hex()
     if not agrees:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.CONFIGURATION,
             "the membership list names another identity for the other custodian than `peer` in the configuration",
             where=where,

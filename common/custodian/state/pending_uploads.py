@@ -14,16 +14,16 @@ from pathlib import Path
 
 from sqlalchemy import delete, select
 
-from tryst.common.custodian.state.encrypted_file import (
+from gemel.common.custodian.state.encrypted_file import (
     EncryptedWriter,
     encrypted_file,
     read_encrypted,
     read_encrypted_chunk,
 )
-from tryst.common.custodian.state.state_database import Database
-from tryst.common.custodian.state.state_tables import FROM_MAPS, Secret, Upload
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import Vault
+from gemel.common.custodian.state.state_database import Database
+from gemel.common.custodian.state.state_tables import FROM_MAPS, Secret, Upload
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import Vault
 
 DAY_SECONDS = 86_400.0
 
@@ -63,7 +63,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `encrypted_file`.
         """
         payload_key, wrapped_payload = self._vault.create(_payload_subject(upload))
@@ -119,7 +119,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if it is none of this project's.
         """
         if not upload:
@@ -127,7 +127,7 @@ class Uploads:
         with self._database.session() as session:
             found = session.get(Upload, upload)
         if found is None or found.project != project:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND,
                 "the upload that the run is about is not in this custodian's state",
                 where=f"project {project}",
@@ -151,7 +151,7 @@ class Uploads:
 
         Raises
         ------
-        TrystError
+        GemelError
             NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
         """
         key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
@@ -204,7 +204,7 @@ class Uploads:
 
 def _kept(key: bytes | None, upload: Upload, what: str) -> bytes:
     if key is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             f"the {what} of this upload has been erased",
             where=f"project {upload.project}, upload {upload.id}",

@@ -15,13 +15,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 _COLUMN = "identifier"
 _DECOY = "decoy"
 _CODE = "code "
 """Before the name of a variable."""
-_MARK = b"tryst row map 2\n"
+_MARK = b"gemel row map 2\n"
 _LENGTH_BYTES = 8
 _ROWS_AT_ONCE = 1 << 18
 
@@ -76,7 +76,7 @@ def unpack_map(packed: bytes) -> pl.Series:
 
     Raises
     ------
-    TrystError
+    GemelError
         VAULT if the bytes are no map; they were decrypted, so the program that wrote them has an error.
     """
     return _table(packed).get_column(_COLUMN)
@@ -87,7 +87,7 @@ def unpack_decoys(packed: bytes) -> pl.Series:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `unpack_map`.
     """
     table = _table(packed)
@@ -101,7 +101,7 @@ def unpack_codes(packed: bytes) -> dict[str, NDArray[np.int16]]:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `unpack_map`.
     """
     table = _table(packed)
@@ -120,6 +120,6 @@ def _table(packed: bytes) -> pl.DataFrame:
             begin = end
         return pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema={_COLUMN: pl.String})
     except pl.exceptions.PolarsError:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.VAULT, "the pseudonym map is malformed", remedy="restore the state folder from its backup"
         ) from None

@@ -12,10 +12,10 @@ import structlog
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from tryst.common.custodian.state.migrations import FIRST, migrate, state_version
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.standing_file import StandingFile
-from tryst.common.versions import CUSTODIAN_STATE
+from gemel.common.custodian.state.migrations import FIRST, migrate, state_version
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.standing_file import StandingFile
+from gemel.common.versions import CUSTODIAN_STATE
 
 _VANISHED = "nothing more is kept: put the same file back, or stop the service and restore the state folder's backup"
 
@@ -27,7 +27,7 @@ class Database:
 
     Raises
     ------
-    TrystError
+    GemelError
         DATABASE if it is of a newer version, of one from before there were migrations, or damaged.
     """
 
@@ -45,7 +45,7 @@ class Database:
 
         Raises
         ------
-        TrystError
+        GemelError
             DATABASE if the file has vanished: then nothing of the block counts.
         """
         self._file.require()
@@ -76,7 +76,7 @@ def _opened(path: Path) -> sqlalchemy.Engine:
             _upgrade(connection, path)
     except sqlalchemy.exc.DatabaseError as error:
         engine.dispose()
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DATABASE,
             "the state database cannot be read",
             where=str(path),
@@ -92,11 +92,11 @@ def _upgrade(connection: sqlalchemy.Connection, path: Path) -> None:
         return
     if version is not None and not FIRST <= version < CUSTODIAN_STATE:
         newer = version > CUSTODIAN_STATE
-        raise TrystError(
+        raise GemelError(
             ErrorCode.DATABASE,
-            "the state was written by a newer version of Tryst"
+            "the state was written by a newer version of Gemel"
             if newer
-            else "the state was written by a version of Tryst that is too old",
+            else "the state was written by a version of Gemel that is too old",
             where=str(path),
             got=f"schema {version}; this version has {CUSTODIAN_STATE} and upgrades from {FIRST}",
             remedy="install the version that wrote it, or restore the folder's copy from before its upgrade"

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError, code_of, file_error
-from tryst.common.keys.vault import DataKey
+from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
+from gemel.common.keys.vault import DataKey
 
 
 class _Stored(NamedTuple):
@@ -39,7 +39,7 @@ class EncryptedTable:
 
     Raises
     ------
-    TrystError
+    GemelError
         STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; the same from all methods.
     """
 
@@ -109,7 +109,7 @@ class EncryptedTable:
         except OSError as error:
             raise self._failed(error) from None
 
-    def _failed(self, error: OSError) -> TrystError:
+    def _failed(self, error: OSError) -> GemelError:
         return file_error(
             code_of(error, ErrorCode.CONFIGURATION),
             "the working file cannot be used",

@@ -13,25 +13,25 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import structlog
 
-from tryst.common.audit.custodian_decline import sign_decline
-from tryst.common.audit.file_statement import FileStatement
-from tryst.common.audit.reason import kept_reason
-from tryst.common.cleaning.own_copies import copies_warnings
-from tryst.common.custodian.memory import MemoryLimit
-from tryst.common.custodian.source.cleaned_file import CleanedFile, read_into
-from tryst.common.custodian.source.known_file import read_known_files
-from tryst.common.custodian.state.state_tables import Project
-from tryst.common.custodian.steps.epochs import enter_epoch
-from tryst.common.custodian.steps.shared_upload import computing
-from tryst.common.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.installation import require_suite
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.records.csv_form import read_as
-from tryst.common.records.registry import source_stamp
-from tryst.common.records.sources import DETECT
-from tryst.protos.linkage.v1 import custody_pb2
+from gemel.common.audit.custodian_decline import sign_decline
+from gemel.common.audit.file_statement import FileStatement
+from gemel.common.audit.reason import kept_reason
+from gemel.common.cleaning.own_copies import copies_warnings
+from gemel.common.custodian.memory import MemoryLimit
+from gemel.common.custodian.source.cleaned_file import CleanedFile, read_into
+from gemel.common.custodian.source.known_file import read_known_files
+from gemel.common.custodian.state.state_tables import Project
+from gemel.common.custodian.steps.epochs import enter_epoch
+from gemel.common.custodian.steps.shared_upload import computing
+from gemel.common.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.installation import require_suite
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.records.csv_form import read_as
+from gemel.common.records.registry import source_stamp
+from gemel.common.records.sources import DETECT
+from gemel.protos.linkage.v1 import custody_pb2
 
 log = structlog.get_logger()
 
@@ -41,7 +41,7 @@ def approve(context: StepContext, task: Task) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `cleaned_records` when the source does not fit, CONFIGURATION if this installation lacks an algorithm that it
         names, and as `computing` if this membership list has not those whom it names, so that this is found before
         anyone has signed; errors of Carole's.
@@ -112,7 +112,7 @@ def send_decline(context: StepContext, project: Project) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         Errors of Carole's: WRONG_STATE if the result was released meanwhile.
     """
     context.state.uploads.erase_payloads(project.name)
@@ -150,7 +150,7 @@ def cleaned_records(
 
     Raises
     ------
-    TrystError
+    GemelError
         As `read_into`; MEMORY if the process has held more than it may.
     """
     memory = MemoryLimit(context.configuration.limits.memory_bytes)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tryst.common.cleaning import clean
-from tryst.common.cleaning.similar_values import similar_values
-from tryst.common.encoding import to_bytes
-from tryst.common.encoding.categories import relabelling
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys import CANARY_RECORDS, Seed, canary_digest
-from tryst.common.keys.check import canary_part, canary_part_names
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, canonical_json
+from gemel.common.cleaning import clean
+from gemel.common.cleaning.similar_values import similar_values
+from gemel.common.encoding import to_bytes
+from gemel.common.encoding.categories import relabelling
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys import CANARY_RECORDS, Seed, canary_digest
+from gemel.common.keys.check import canary_part, canary_part_names
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, canonical_json
 
 
 @dataclass(frozen=True)

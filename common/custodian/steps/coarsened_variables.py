@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.custodian.steps.share import malformed
-from tryst.common.specification import Specification
-from tryst.common.specification.model.protection import CoarseningStep, step_name
-from tryst.common.specification.model.section import folded_label
+from gemel.common.custodian.steps.share import malformed
+from gemel.common.specification import Specification
+from gemel.common.specification.model.protection import CoarseningStep, step_name
+from gemel.common.specification.model.section import folded_label
 
 COARSENING = "coarsening.csv"
 
@@ -25,7 +25,7 @@ def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> d
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if the statistics name a coarsening that the specification does not allow.
     """
     listed = statistics.get("coarsened")

@@ -6,8 +6,8 @@ on its own.
 
 from __future__ import annotations
 
-from tryst.common.errors import ErrorCode
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.errors import ErrorCode
+from gemel.protos.linkage.v1 import project_pb2
 
 Condition = project_pb2.CustodianCondition
 

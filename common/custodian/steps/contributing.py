@@ -11,22 +11,22 @@ from contextlib import contextmanager
 
 import structlog
 
-from tryst.common.custodian.memory import MemoryLimit, high_water
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps.approval import cleaned_records, keep_profile
-from tryst.common.custodian.steps.held_memory import FileSize, require_room
-from tryst.common.custodian.steps.leakage_gate import pass_gate, statement
-from tryst.common.custodian.steps.seed_agreement import kept_seed
-from tryst.common.custodian.steps.shared_upload import computing
-from tryst.common.custodian.steps.signing import sign_into
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from tryst.common.custodian.steps.step_progress import Stopwatch
-from tryst.common.encoding.layout import FORMER_SAMPLE
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.client import COMMIT_SECONDS
-from tryst.common.rpc.transfer import Content, send
-from tryst.common.wire import chunk_count
-from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
+from gemel.common.custodian.memory import MemoryLimit, high_water
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.custodian.steps.approval import cleaned_records, keep_profile
+from gemel.common.custodian.steps.held_memory import FileSize, require_room
+from gemel.common.custodian.steps.leakage_gate import pass_gate, statement
+from gemel.common.custodian.steps.seed_agreement import kept_seed
+from gemel.common.custodian.steps.shared_upload import computing
+from gemel.common.custodian.steps.signing import sign_into
+from gemel.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.common.custodian.steps.step_progress import Stopwatch
+from gemel.common.encoding.layout import FORMER_SAMPLE
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.client import COMMIT_SECONDS
+from gemel.common.rpc.transfer import Content, send
+from gemel.common.wire import chunk_count
+from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 _ROUNDS = 5
 """How often Carole may report gaps before the upload fails."""
@@ -42,7 +42,7 @@ def contribute(context: StepContext, task: Task) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `cleaned_records` and `sign_into`; errors of Carole's; UNAVAILABLE when she does not answer, after which
         the upload is resumed.
     """
@@ -113,7 +113,7 @@ def _send(context: StepContext, task: Task, upload: Upload) -> None:
             if begun.committed or _commit(context, upload, content):
                 break
         else:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.UPLOAD_GAPS,
                 "Carole reports gaps in the upload repeatedly",
                 where=f"project {task.project}, upload {upload.id}",
@@ -142,12 +142,12 @@ def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2
     begun: contribution_pb2.BeginUploadResponse = context.call(context.carole.BeginUpload, request)
     count = chunk_count(upload.total_bytes)
     if (begun.total_bytes, begun.chunks) != (upload.total_bytes, count):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.UPLOAD_CORRUPT,
             f"Carole expects an upload of another size than {upload.total_bytes} bytes in {count} chunks",
             where=f"upload {upload.id}",
             got=f"{begun.total_bytes} bytes in {begun.chunks} chunks",
-            remedy="run the same version of Tryst on both sides",
+            remedy="run the same version of Gemel on both sides",
         )
     return begun
 
@@ -174,7 +174,7 @@ def _commit(context: StepContext, upload: Upload, content: Content) -> bool:
     )
     try:
         context.call(context.carole.CommitUpload, request, COMMIT_SECONDS)
-    except TrystError as error:
+    except GemelError as error:
         if error.code is ErrorCode.UPLOAD_GAPS:
             return False
         raise

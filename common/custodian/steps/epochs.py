@@ -8,14 +8,14 @@ keys.
 
 from __future__ import annotations
 
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.custodian.state.state_tables import Project
-from tryst.common.custodian.steps.owner import listed_owner
-from tryst.common.custodian.steps.seed_agreement import AGREEMENT, SEED
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Agreement
-from tryst.common.keys.epochs import verify_new_epoch
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.custodian.state.state_tables import Project
+from gemel.common.custodian.steps.owner import listed_owner
+from gemel.common.custodian.steps.seed_agreement import AGREEMENT, SEED
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Agreement
+from gemel.common.keys.epochs import verify_new_epoch
 
 REASON = "new-epoch"
 """Kind of the secret that holds the coordinator's reason for an epoch."""
@@ -26,13 +26,13 @@ def enter_epoch(context: StepContext, task: Task) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         EPOCH_MISMATCH for more epochs than this custodian allows, or one that no coordinator has opened; SIGNATURE.
     """
     where = f"project {task.project}"
     maximum = context.configuration.policy.max_epochs
     if task.epoch > maximum:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             f"this custodian takes part in {maximum} epochs of a project at most",
             where=where,
@@ -41,7 +41,7 @@ def enter_epoch(context: StepContext, task: Task) -> None:
         )
     new = task.new_epoch
     if new is None or new.epoch != task.epoch:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             "Carole requests another epoch without the coordinator's signature that has opened it",
             where=where,
@@ -93,7 +93,7 @@ def _evidence(context: StepContext, project: Project) -> str:
     kept = context.state.secret(name, former, AGREEMENT)
     try:
         agreed = kept is not None and Agreement.resume(kept, context.keyring.identity, context.keyring.peer).is_agreed
-    except TrystError:
+    except GemelError:
         agreed = False  # an identity was renewed since
     if agreed:
         return (

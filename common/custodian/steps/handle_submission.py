@@ -25,17 +25,17 @@ import polars as pl
 import structlog
 from numpy.typing import NDArray
 
-from tryst.common.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps.join_cap import count_joined
-from tryst.common.custodian.steps.owner import owner_of
-from tryst.common.custodian.steps.requested_rows import count_requested, requested_rows_of
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from tryst.common.encoding.columns import random_order
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.sealing_renewal import require_sealing_keys
-from tryst.common.rpc.transfer import Content, Fetch, send
-from tryst.common.wire.row_handles import (
+from gemel.common.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.custodian.steps.join_cap import count_joined
+from gemel.common.custodian.steps.owner import owner_of
+from gemel.common.custodian.steps.requested_rows import count_requested, requested_rows_of
+from gemel.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.common.encoding.columns import random_order
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.rpc.transfer import Content, Fetch, send
+from gemel.common.wire.row_handles import (
     CODES_ROWS,
     DECOYS,
     HANDLES,
@@ -45,7 +45,7 @@ from tryst.common.wire.row_handles import (
     request_digest,
     seal_row_handles,
 )
-from tryst.protos.linkage.v1 import resolution_pb2, transfer_pb2
+from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it, and in mode shared
         as `requested_rows_of`; LEAKAGE if
         she requests rows of more records, or more rows of one record, than the specification allows; NOT_FOUND if the
@@ -65,7 +65,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
         upload = context.state.uploads.of_run(task.project, task.upload)
         if upload is None:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.NOT_FOUND,
                 "handles are requested for an upload that is not in this custodian's state",
                 where=f"project {task.project}, run {task.run}",
@@ -170,7 +170,7 @@ def codes_rows(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if the upload has no codes of such a record.
     """
     handle, first = np.unique(handles, return_index=True)
@@ -179,7 +179,7 @@ def codes_rows(
     coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
     found = requested.join(coded, on="identifier", how="inner").sort("handle")
     if found.height != requested.height:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "rows of codes are requested for an upload that does not have them",
             where="handles",
@@ -210,11 +210,11 @@ def values_of_rows(
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if the codes were not kept: by a release that could not report them.
     """
     if missing := [name for name in names if name not in codes]:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "codes are requested of an upload whose codes were not kept",
             where=f"handles, variable {missing[0]}",
@@ -262,11 +262,11 @@ def _put(context: StepContext, task: Task, sealed: bytes) -> None:
     )
 
 
-def _wrong(task: Task, got: str) -> TrystError:
-    return TrystError(
+def _wrong(task: Task, got: str) -> GemelError:
+    return GemelError(
         ErrorCode.UPLOAD_CORRUPT,
         "Carole must name rows of this custodian's own upload",
         where=f"project {task.project}, run {task.run}",
         got=got,
-        remedy="run the same version of Tryst on both sides; if you do, report it to her operator",
+        remedy="run the same version of Gemel on both sides; if you do, report it to her operator",
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tryst.common.custodian.memory import MemoryLimit
-from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.intervals import INTERVAL_ROWS
-from tryst.common.encoding.layout import WORD_BITS
-from tryst.common.specification import Specification
+from gemel.common.custodian.memory import MemoryLimit
+from gemel.common.custodian.source.cleaned_file import CleanedFile
+from gemel.common.encoding.fixed_fields import fixed_fields
+from gemel.common.encoding.intervals import INTERVAL_ROWS
+from gemel.common.encoding.layout import WORD_BITS
+from gemel.common.specification import Specification
 
 _LIBRARIES = 200 << 20
 """What compiled loops and tables take besides the records."""
@@ -55,7 +55,7 @@ def require_room(size: FileSize, spec: Specification, memory: MemoryLimit) -> No
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY, with what must be held and what can be done.
     """
     where, remedy = f"project {spec.project}, {size.n_rows:,} records", "raise limits.memory in its configuration"

@@ -11,8 +11,8 @@ import io
 
 import polars as pl
 
-from tryst.common.custodian.state.state_tables import JOINED
-from tryst.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.custodian.state.state_tables import JOINED
+from gemel.common.custodian.steps.step_context import StepContext, Task
 
 _COLUMN = "identifier"
 
@@ -32,7 +32,7 @@ def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
 
     Raises
     ------
-    TrystError
+    GemelError
         LEAKAGE if the specification allows fewer; they are not counted then.
     """
     records = requested.cast(pl.String).unique()

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tryst.common.custodian.steps.share import malformed
-from tryst.common.encoding.categories import coarsened_labels, labels_by_code
-from tryst.common.errors import TrystError
-from tryst.common.keys import Seed
-from tryst.common.specification import Specification
-from tryst.common.specification.model.protection import CoarseningStep
+from gemel.common.custodian.steps.share import malformed
+from gemel.common.encoding.categories import coarsened_labels, labels_by_code
+from gemel.common.errors import GemelError
+from gemel.common.keys import Seed
+from gemel.common.specification import Specification
+from gemel.common.specification.model.protection import CoarseningStep
 
 
 def labelled(
@@ -35,7 +35,7 @@ def labelled(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if it names variables or numbers of categories that the specification does not have.
     """
     known = {variable.name: variable for variable in spec.variables}
@@ -60,5 +60,5 @@ def labelled(
     return {**document, "variables": variables}
 
 
-def _malformed(got: str) -> TrystError:
+def _malformed(got: str) -> GemelError:
     return malformed(got, "the joint distribution does not fit this specification's variables")

@@ -11,16 +11,16 @@ import json
 
 import structlog
 
-from tryst.common.audit.reason import MAX_REASON
-from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.custodian.source.drawing import drawn_records
-from tryst.common.custodian.state.state_tables import Leakage
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Gate, LeakageReport, Verdict
-from tryst.common.specification import Specification
-from tryst.protos.linkage.v1 import contribution_pb2
+from gemel.common.audit.reason import MAX_REASON
+from gemel.common.custodian.source.cleaned_file import CleanedFile
+from gemel.common.custodian.source.drawing import drawn_records
+from gemel.common.custodian.state.state_tables import Leakage
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Gate, LeakageReport, Verdict
+from gemel.common.specification import Specification
+from gemel.protos.linkage.v1 import contribution_pb2
 
 WHOLE_ROWS = 1 << 18
 """Records up to which a file is measured whole."""
@@ -33,7 +33,7 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         LEAKAGE, unless the operator has overridden it for this specification.
     """
     if context.gate is None or not task.spec.leakage.refuses(task.spec.mode):
@@ -60,14 +60,14 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
         known = context.state.keep_leakage(known)
         log.info("leakage", project=task.project, worst=known.worst, limit=known.limit, exceeds=known.exceeds)
     if known.exceeds and known.overridden_at is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.LEAKAGE,
             f"Carole could learn more of these records than the limit of {known.limit:.1%} allows",
             where=f"project {task.project}, {known.field}",
             got=f"{known.worst:.1%} {_unit(known.field)}",
-            remedy=f"see where with `tryst {context.party.name} leakage`, and ask the coordinator for another"
+            remedy=f"see where with `gemel {context.party.name} leakage`, and ask the coordinator for another"
             f" specification; or contribute nevertheless:"
-            f" `tryst {context.party.name} override {task.project} --reason ...`",
+            f" `gemel {context.party.name} override {task.project} --reason ...`",
         )
 
 
@@ -113,28 +113,28 @@ def override(context: StepContext, project: str, reason: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER without a reason, or with one that is too long; WRONG_STATE if nothing is held back.
     """
     where = f"project {project}"
     if not reason.strip():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "an override needs a reason",
             where=where,
             remedy="give the reason why the records may leave nevertheless with --reason; the audit log will show it",
         )
     if len(reason) > MAX_REASON:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, f"a reason has at most {MAX_REASON} characters", where=where, got=str(len(reason))
         )
     known = context.state.override_leakage(project, reason.strip())
     if known is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "no contribution of this project is above the leakage limit",
             where=where,
-            remedy=f"see `tryst {context.party.name} status`",
+            remedy=f"see `gemel {context.party.name} status`",
         )
     log.warning("leakage limit overridden", project=project, worst=known.worst, limit=known.limit, reason=known.reason)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import structlog
 
-from tryst.common.audit.reason import normalized_reason
-from tryst.common.custodian.state.state_tables import ALONE, Project
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.custodian.state.state_tables import ALONE, Project
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
 
 log = structlog.get_logger()
 
@@ -22,17 +22,17 @@ def decide_alone(context: StepContext, project: Project, reason: str) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for no reason; WRONG_STATE if no share of the project waits for the other's countersignature.
     """
     stated = normalized_reason(reason)
     waiting = [run for name, run in list(context.offered) if name == project.name]
     if not waiting:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE,
             "no share waits for the other custodian's countersignature",
             where=f"project {project.name}",
-            remedy=f"look at `tryst {context.party.name} status`",
+            remedy=f"look at `gemel {context.party.name} status`",
         )
     context.state.keep_secret(project.name, project.epoch, ALONE, f"{waiting[-1]}\n{stated}".encode())
     log.warning("share fetched without the other's countersignature", project=project.name, run=waiting[-1])

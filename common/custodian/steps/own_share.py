@@ -9,17 +9,17 @@ from pathlib import Path
 import polars as pl
 import structlog
 
-from tryst.common.custodian.state.row_map import unpack_map
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps.resolved_tables import check_resolved, resolved_tables
-from tryst.common.custodian.steps.share import Share, identified, read_share
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.custodian.steps.step_progress import Stopwatch
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import SealContext
-from tryst.common.keys.sealing import open_file
-from tryst.common.rpc.transfer import Fetch
-from tryst.protos.linkage.v1 import custody_pb2
+from gemel.common.custodian.state.row_map import unpack_map
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.custodian.steps.resolved_tables import check_resolved, resolved_tables
+from gemel.common.custodian.steps.share import Share, identified, read_share
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.custodian.steps.step_progress import Stopwatch
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import SealContext
+from gemel.common.keys.sealing import open_file
+from gemel.common.rpc.transfer import Fetch
+from gemel.protos.linkage.v1 import custody_pb2
 
 log = structlog.get_logger()
 
@@ -46,7 +46,7 @@ def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnSha
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on its way; NOT_FOUND if the
         pseudonym map of its upload has been erased.
     """
@@ -85,7 +85,7 @@ def _identified(step_context: StepContext, task: Task, share: Share, upload: Upl
     if not share.tables and share.resolved is None:
         return {}
     if upload is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             "the links are of an upload that is not in this custodian's state",
             where=f"project {task.project}, run {task.run}",

@@ -6,12 +6,12 @@ only to one that has signed the specification which this custodian has approved.
 
 from __future__ import annotations
 
-from tryst.common.custodian.steps.step_context import Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import MAX_EPOCHS, approval_parts
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
-from tryst.common.pki.members import Member, Members
+from gemel.common.custodian.steps.step_context import Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import MAX_EPOCHS, approval_parts
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role
+from gemel.common.pki.members import Member, Members
 
 
 def listed_owner(members: Members, task: Task) -> Member:
@@ -19,19 +19,19 @@ def listed_owner(members: Members, task: Task) -> Member:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_ADMITTED if the list has no such coordinator, or several for a project without an owner.
     """
     coordinators = members.with_role(Role.COORDINATOR)
     found = [member for member in coordinators if task.owner in ("", member.name)]
     if len(found) != 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             "the project's owner must be a coordinator in this custodian's membership list",
             where=f"project {task.project}",
             got=repr(task.owner[:40]) if task.owner else "no owner",
             remedy="get the current membership list; a project without an owner is taken over by its coordinator: "
-            f"`tryst project take-over {task.project}`",
+            f"`gemel project take-over {task.project}`",
         )
     return found[0]
 
@@ -41,7 +41,7 @@ def owner_of(members: Members, task: Task) -> Member:
 
     Raises
     ------
-    TrystError
+    GemelError
         SIGNATURE if it has not; as `listed_owner`.
     """
     owner = listed_owner(members, task)
@@ -53,7 +53,7 @@ def owner_of(members: Members, task: Task) -> Member:
     for given in (given for given in task.approvals if given.member == owner.name):
         if any(owner.identity.is_signed(given.signature, SigningPurpose.APPROVAL, *parts) for parts in consents):
             return owner
-    raise TrystError(
+    raise GemelError(
         ErrorCode.SIGNATURE,
         "the coordinator that Carole names as the project's owner has not signed its specification",
         where=f"project {task.project}",

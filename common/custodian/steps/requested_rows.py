@@ -20,14 +20,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.custodian.state.state_tables import REQUEST_COUNT, REQUESTED, Upload
-from tryst.common.custodian.steps.shared_upload import computing
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import Requested, ResolutionSpec
-from tryst.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows
-from tryst.common.wire.row_handles import RowHandlesRequest
-from tryst.protos.linkage.v1 import contribution_pb2
+from gemel.common.custodian.state.state_tables import REQUEST_COUNT, REQUESTED, Upload
+from gemel.common.custodian.steps.shared_upload import computing
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import Requested, ResolutionSpec
+from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows
+from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.protos.linkage.v1 import contribution_pb2
 
 _ALL_EPOCHS = 0
 """The epoch that the count is stored under."""
@@ -59,7 +59,7 @@ def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: 
 
     Raises
     ------
-    TrystError
+    GemelError
         UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared; as `open_rows` and
         `compute_members`. Which upload it names is for the caller to check: of another one no row is opened.
     """
@@ -109,7 +109,7 @@ def count_requested(
 
     Raises
     ------
-    TrystError
+    GemelError
         LEAKAGE if the specification allows fewer, or a request was refused under the same cap before; they are not
         counted then.
 
@@ -130,7 +130,7 @@ def count_requested(
     resolution = task.spec.resolution
     try:
         resolution.refuse_requested(count.total, uploaded, context.party.title, where)
-    except TrystError:
+    except GemelError:
         # What was requested is not counted, since nothing is sent.
         before = _Count() if stored is None else _Count.unpack(stored)
         for name, cap in resolution.exceeded(count.total, uploaded).items():
@@ -147,7 +147,7 @@ def count_requested(
 def _refuse_again(resolution: ResolutionSpec, refused: dict[str, float], where: str) -> None:
     for name, cap in resolution.caps.items():
         if cap is not None and cap <= refused.get(name, -1.0):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.LEAKAGE,
                 f"after a request above resolution.{name} no handles are submitted until a higher cap is approved",
                 where=where,

@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps.requested_rows import requested_rows_of
-from tryst.common.custodian.steps.share import Share
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import TrystError
-from tryst.common.keys import SealContext
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.common.wire.resolved_share import ResolvedShare, malformed, open_share
-from tryst.common.wire.row_handles import RowHandlesRequest
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.custodian.steps.requested_rows import requested_rows_of
+from gemel.common.custodian.steps.share import Share
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import GemelError
+from gemel.common.keys import SealContext
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.common.wire.resolved_share import ResolvedShare, malformed, open_share
+from gemel.common.wire.row_handles import RowHandlesRequest
 
 ROUNDING = 0.05
 """A mean of link probabilities is rounded, of few links to one decimal."""
@@ -39,7 +39,7 @@ def resolved_tables(context: StepContext, task: Task, share: Share, upload: Uplo
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if the resolver's part does not open, is malformed, or is of another request or upload.
     """
     assert share.rows is not None  # noqa: S101 - the two are there together
@@ -73,7 +73,7 @@ def check_resolved(
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED for links that are not as many as counted, of no record, of one record too often, or less probable than
         the threshold.
     """
@@ -99,7 +99,7 @@ def check_resolved(
 def _request(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
     try:
         return requested_rows_of(context, task, content, upload)
-    except TrystError:
+    except GemelError:
         raise malformed("a request for handles of another form") from None
 
 

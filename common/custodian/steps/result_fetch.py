@@ -12,20 +12,20 @@ from pathlib import Path
 import polars as pl
 import structlog
 
-from tryst.common.custodian.state.state_tables import Result
-from tryst.common.custodian.steps.coarsened_variables import COARSENING, coarsened_variables, coarsening_table
-from tryst.common.custodian.steps.joint_distribution import labelled
-from tryst.common.custodian.steps.lone_fetch import reason_to_go_alone
-from tryst.common.custodian.steps.own_share import own_share
-from tryst.common.custodian.steps.run_provenance import run_provenance
-from tryst.common.custodian.steps.seed_agreement import kept_seed
-from tryst.common.custodian.steps.share import Share, safe_name
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from tryst.common.custodian.steps.step_progress import Stopwatch
-from tryst.common.custodian.steps.witnessing import countersigned_by_both
-from tryst.common.durable import sync_folder
-from tryst.common.errors import ErrorCode, code_of, file_error
-from tryst.protos.linkage.v1 import custody_pb2
+from gemel.common.custodian.state.state_tables import Result
+from gemel.common.custodian.steps.coarsened_variables import COARSENING, coarsened_variables, coarsening_table
+from gemel.common.custodian.steps.joint_distribution import labelled
+from gemel.common.custodian.steps.lone_fetch import reason_to_go_alone
+from gemel.common.custodian.steps.own_share import own_share
+from gemel.common.custodian.steps.run_provenance import run_provenance
+from gemel.common.custodian.steps.seed_agreement import kept_seed
+from gemel.common.custodian.steps.share import Share, safe_name
+from gemel.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.common.custodian.steps.step_progress import Stopwatch
+from gemel.common.custodian.steps.witnessing import countersigned_by_both
+from gemel.common.durable import sync_folder
+from gemel.common.errors import ErrorCode, code_of, file_error
+from gemel.protos.linkage.v1 import custody_pb2
 
 log = structlog.get_logger()
 
@@ -37,7 +37,7 @@ def fetch(step_context: StepContext, task: Task) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         As `countersigned_by_both`; SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on
         its way; NOT_FOUND if the pseudonym map of its upload has been erased; CONFIGURATION if the results folder
         cannot be written. No partial result is visible.

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Iterable
 from importlib.metadata import version
 
-from tryst.common.documents.provenance import CLASSES, EXACT, Provenance
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, encoding_digest, specification_digest
+from gemel.common.documents.provenance import CLASSES, EXACT, Provenance
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest, specification_digest
 
 
 def run_provenance(spec: Specification, run: str, table: str, sides: Iterable[Side], *, exact: bool) -> Provenance:
@@ -32,6 +32,6 @@ def run_provenance(spec: Specification, run: str, table: str, sides: Iterable[Si
         "exact": exact,
         "probabilities": EXACT if exact else CLASSES,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "version": version("tryst"),
+        "version": version("gemel"),
     }
     return Provenance.of(content, "provenance")

@@ -10,13 +10,13 @@ from contextlib import suppress
 
 import structlog
 
-from tryst.common.custodian.steps.canary import Canary, canary
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
-from tryst.common.pki.sealing_renewal import require_sealing_keys
-from tryst.common.wire import side_to_wire
-from tryst.protos.linkage.v1 import custody_pb2
+from gemel.common.custodian.steps.canary import Canary, canary
+from gemel.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.wire import side_to_wire
+from gemel.protos.linkage.v1 import custody_pb2
 
 AGREEMENT = "agreement"
 SEED = "seed"
@@ -32,7 +32,7 @@ def agree(context: StepContext, task: Task) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of `Agreement` for a
         message; SPECIFICATION for a specification that was not approved.
     """
@@ -52,12 +52,12 @@ def kept_seed(context: StepContext, task: Task) -> Seed:
 
     Raises
     ------
-    TrystError
+    GemelError
         NOT_FOUND if this custodian does not hold it.
     """
     kept = context.state.secret(task.project, task.epoch, SEED)
     if kept is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_FOUND,
             f"the seed of epoch {task.epoch} is not in this custodian's state",
             where=f"project {task.project}",
@@ -70,7 +70,7 @@ def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
     """Refuse a seed file that served a former epoch: whoever opened a new one wanted another seed."""
     for epoch in range(1, task.epoch):
         if context.state.secret(task.project, epoch, SEED) == seed.reveal():
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.CONFIGURATION,
                 f"the seed file holds the seed of epoch {epoch}, and each epoch has its own",
                 where=f"project {task.project}, epoch {task.epoch}",
@@ -82,11 +82,11 @@ def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
 def _by_messages(context: StepContext, task: Task) -> Outcome:
     agreement = _resumed(context, task)
     if task.spec.sealing == "hybrid" and not agreement.is_hybrid:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "the specification has `sealing: hybrid`, and a former release began to agree its keys by X25519 alone",
             where=f"project {task.project}, epoch {task.epoch}",
-            remedy="let the coordinator open a new epoch of the project (`tryst project new-epoch`)",
+            remedy="let the coordinator open a new epoch of the project (`gemel project new-epoch`)",
         )
     ours, theirs = side_to_wire(context.party.side), side_to_wire(context.party.side.other)
     there = {(message.sender, message.kind): message.payload for message in task.messages}
@@ -108,11 +108,11 @@ def _by_messages(context: StepContext, task: Task) -> Outcome:
         return _wait(context, task, "waits for the other custodian to confirm the seed")
     try:
         agreement.accept_confirmation(message)
-    except TrystError as error:
+    except GemelError as error:
         if error.code in (ErrorCode.KEY_MISMATCH, ErrorCode.CANARY_MISMATCH):
             # Carole compares the values too, and shows the error to the coordinator and both custodians; her refusal
             # has the reason that is raised here.
-            with suppress(TrystError):
+            with suppress(GemelError):
                 _send_report(context, task, agreement.candidate, made)
         raise
     _keep(context, task, agreement)

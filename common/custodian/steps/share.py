@@ -26,7 +26,7 @@ from typing import Any
 
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
@@ -81,7 +81,7 @@ def read_share(path: Path, n_rows: int) -> Share:
 
     Raises
     ------
-    TrystError
+    GemelError
         SEALED if the share does not have the form above, or names rows that were never uploaded.
     """
     files = {f"{name}.parquet": name for name in SCHEMAS}
@@ -163,14 +163,14 @@ def _former(name: str) -> dict[str, pl.DataType]:
     return columns
 
 
-def malformed(got: str, what: str = "the share of the result does not have the expected form") -> TrystError:
+def malformed(got: str, what: str = "the share of the result does not have the expected form") -> GemelError:
     """The refusal (SEALED) of what Carole has put into a share."""
-    return TrystError(
+    return GemelError(
         ErrorCode.SEALED,
         what,
         where="share",
         got=got,
-        remedy="run the same version of Tryst as Carole; if you do, report it to her operator",
+        remedy="run the same version of Gemel as Carole; if you do, report it to her operator",
     )
 
 
@@ -179,11 +179,11 @@ def safe_name(name: str) -> str:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER otherwise.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "a run's name has 1 to 64 letters, digits, _ and -",
             where="FETCH task",

@@ -13,17 +13,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.encoding.layout import Layout
-from tryst.common.encoding.shared_sets import SentSet, Sharing
-from tryst.common.encoding.shared_words import SharedUpload
-from tryst.common.encoding.streamed import Portion
-from tryst.common.pki.compute_members import compute_members
-from tryst.common.pki.members import Member
-from tryst.common.pki.sealing_renewal import require_sealing_keys
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import ShareSecrets
-from tryst.common.wire.share_headers import HeaderAbout, seal_header
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.encoding.layout import Layout
+from gemel.common.encoding.shared_sets import SentSet, Sharing
+from gemel.common.encoding.shared_words import SharedUpload
+from gemel.common.encoding.streamed import Portion
+from gemel.common.pki.compute_members import compute_members
+from gemel.common.pki.members import Member
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.wire.share_headers import HeaderAbout, seal_header
 
 
 def computing(context: StepContext, task: Task) -> tuple[Member, Member, Member] | None:
@@ -31,7 +31,7 @@ def computing(context: StepContext, task: Task) -> tuple[Member, Member, Member]
 
     Raises
     ------
-    TrystError
+    GemelError
         As `compute_members` and `require_sealing_keys`.
     """
     if task.spec.mode != "shared":
@@ -96,7 +96,7 @@ class UploadShares:
 
         Raises
         ------
-        TrystError
+        GemelError
             As `seal_header`.
         """
         sealed = []

@@ -15,31 +15,31 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tryst.common.custodian.memory import MemoryLimit
-from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.custodian.source.known_file import read_known_files
-from tryst.common.custodian.state.pending_uploads import UploadFiles
-from tryst.common.custodian.state.row_map import RowMapWriter
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps.held_memory import FileSize, require_room, unit_bytes, units_room
-from tryst.common.custodian.steps.shared_upload import SentPortion, UploadShares, computing
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.encoding import Layout
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.intervals import INTERVAL_ROWS
-from tryst.common.encoding.known_records import known_set
-from tryst.common.encoding.layout import CODES, SetLayout
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.shared_sets import sent_bytes
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.encoding.streamed import Portion, encode_table
-from tryst.common.encoding.working_table import MakeTable
-from tryst.common.keys import Seed, key_check_value
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.processors import processors
-from tryst.common.progress import Progress
-from tryst.common.specification import Specification
-from tryst.common.wire import Manifest, manifest_to_wire
+from gemel.common.custodian.memory import MemoryLimit
+from gemel.common.custodian.source.cleaned_file import CleanedFile
+from gemel.common.custodian.source.known_file import read_known_files
+from gemel.common.custodian.state.pending_uploads import UploadFiles
+from gemel.common.custodian.state.row_map import RowMapWriter
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.custodian.steps.held_memory import FileSize, require_room, unit_bytes, units_room
+from gemel.common.custodian.steps.shared_upload import SentPortion, UploadShares, computing
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.encoding import Layout
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.intervals import INTERVAL_ROWS
+from gemel.common.encoding.known_records import known_set
+from gemel.common.encoding.layout import CODES, SetLayout
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.shared_sets import sent_bytes
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.encoding.streamed import Portion, encode_table
+from gemel.common.encoding.working_table import MakeTable
+from gemel.common.keys import Seed, key_check_value
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.processors import processors
+from gemel.common.progress import Progress
+from gemel.common.specification import Specification
+from gemel.common.wire import Manifest, manifest_to_wire
 
 _MAX_ROWS = 1 << 19
 """Rows of a unit at most; more are no quicker."""
@@ -58,7 +58,7 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if what must be held does not fit, as `read_known_files` and `encode_records`, of the disk, and as
         `computing`.
     """
@@ -138,7 +138,7 @@ def portions(
 
     Raises
     ------
-    TrystError
+    GemelError
         MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
     """
     threads = processors()

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from tryst.common.custodian.configuration import CustodianConfiguration
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.steps.step_progress import Progress
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.leakage_report import Gate
-from tryst.common.parties import Party
-from tryst.common.rpc.client import CONTROL_SECONDS, Connection
-from tryst.common.rpc.trust import Trust
-from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.common.witnessing.log_reader import LogReader
-from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
+from gemel.common.custodian.configuration import CustodianConfiguration
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.custodian.steps.step_progress import Progress
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.leakage_report import Gate
+from gemel.common.parties import Party
+from gemel.common.rpc.client import CONTROL_SECONDS, Connection
+from gemel.common.rpc.trust import Trust
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.common.witnessing.log_reader import LogReader
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
 
 _ATTEMPTS = 3
 
@@ -76,14 +76,14 @@ class StepContext:
         Raises
         ------
         StoppedError
-        TrystError
+        GemelError
             SPECIFICATION.
         """
         if self.stopping.is_set():
             raise StoppedError
         known = self.state.project(project)
         if known is not None and known.decision == "declined":
-            raise TrystError(ErrorCode.SPECIFICATION, "the operator has declined it", where=f"project {project}")
+            raise GemelError(ErrorCode.SPECIFICATION, "the operator has declined it", where=f"project {project}")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Task:
 
         Raises
         ------
-        TrystError
+        GemelError
             SPECIFICATION if the text is no valid specification, is another project's, or does not have the digests that
             Carole sent: then the two run different versions, or Carole shows different parties different texts.
         """
@@ -124,13 +124,13 @@ class Task:
         spec = load_specification(message.specification, f"the specification of project {status.project}")
         found = specification_digest(spec), encoding_digest(spec)
         if spec.project != status.project or found != (status.specification_digest, status.encoding_digest):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.SPECIFICATION,
                 "the specification from Carole does not have the digests she sent with it",
                 where=f"project {status.project}",
                 got=f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]} with Python's tables of "
                 f"Unicode {unicodedata.unidata_version}",
-                remedy="run the same versions of Tryst and of Python (3.11, 3.12, ... carry different Unicode tables) "
+                remedy="run the same versions of Gemel and of Python (3.11, 3.12, ... carry different Unicode tables) "
                 "as Carole; if you do, ask the coordinator to compare digests",
             )
         return cls(
@@ -156,12 +156,12 @@ def refuse_former_epoch(context: StepContext, task: Task) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         EPOCH_MISMATCH.
     """
     known = context.state.project(task.project)
     if known is not None and task.epoch < known.epoch:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             f"Carole requests work in an epoch before {known.epoch}",
             where=f"project {task.project}",
@@ -175,22 +175,22 @@ def require_approved(context: StepContext, task: Task) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION, EPOCH_MISMATCH.
     """
     refuse_former_epoch(context, task)
     project = context.state.project(task.project)
     if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             "Carole requests work on a specification that this custodian has not approved",
             where=f"project {task.project}",
             got=f"specification {task.specification_digest.hex()[:16]}",
-            remedy=f"read it with `tryst {context.party.name} specification {task.project}` and approve it"
+            remedy=f"read it with `gemel {context.party.name} specification {task.project}` and approve it"
             " if it is right",
         )
     if task.epoch != project.epoch:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.EPOCH_MISMATCH,
             "Carole requests work in an epoch that this custodian's operator has not consented to",
             where=f"project {task.project}",

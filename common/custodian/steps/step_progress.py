@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.protos.linkage.v1 import project_pb2
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Receiving the columns that the other custodian sends of its linked records, and writing them beside the own links.
 
 ``linked.parquet``, in the folder of the run, has this custodian's own identifiers, the links' ids and probabilities,
-and the other's columns; ``linked_draws.parquet`` the same of each drawn linkage. `tryst join` adds columns of the own
+and the other's columns; ``linked_draws.parquet`` the same of each drawn linkage. `gemel join` adds columns of the own
 file.
 """
 
@@ -10,20 +10,20 @@ from __future__ import annotations
 import polars as pl
 import structlog
 
-from tryst.common.custodian.steps.run_provenance import run_provenance
-from tryst.common.custodian.steps.share import safe_name
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from tryst.common.custodian.steps.variable_sending import acknowledged_share, granted_columns, ids_of
-from tryst.common.documents.provenance import LINKED_FILES
-from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, code_of, file_error
-from tryst.common.parties import Side
-from tryst.common.records.table import numbers_of
-from tryst.common.rpc.transfer import Fetch
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.wire.granted_variables import ID, VALUES, Expected, VariablesContext, open_variables
-from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import variables_pb2
+from gemel.common.custodian.steps.run_provenance import run_provenance
+from gemel.common.custodian.steps.share import safe_name
+from gemel.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.common.custodian.steps.variable_sending import acknowledged_share, granted_columns, ids_of
+from gemel.common.documents.provenance import LINKED_FILES
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, code_of, file_error
+from gemel.common.parties import Side
+from gemel.common.records.table import numbers_of
+from gemel.common.rpc.transfer import Fetch
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.wire.granted_variables import ID, VALUES, Expected, VariablesContext, open_variables
+from gemel.common.wire.sides import side_to_wire
+from gemel.protos.linkage.v1 import variables_pb2
 
 log = structlog.get_logger()
 
@@ -33,7 +33,7 @@ def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if the approved specification grants none; WRONG_STATE if this custodian has not acknowledged its
         share of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent for this run;
         CONFIGURATION if the results folder cannot be written. No partial file is visible.

@@ -12,26 +12,26 @@ from collections.abc import Sequence
 import polars as pl
 import structlog
 
-from tryst.common.cleaning.variables import VariableCleaning
-from tryst.common.custodian.steps.coarsened_variables import coarsened_variables
-from tryst.common.custodian.steps.own_share import OwnShare, own_share
-from tryst.common.custodian.steps.share import safe_name
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from tryst.common.custodian.steps.step_progress import Stopwatch
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.pki.members import Member
-from tryst.common.pki.sealing_renewal import require_sealing_keys
-from tryst.common.records.registry import source_batches
-from tryst.common.records.sources import Source
-from tryst.common.records.table import SourceTable
-from tryst.common.rpc.transfer import Content, send
-from tryst.common.specification import Specification
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.specification.model.protection import CoarseningStep
-from tryst.common.specification.model.section import folded_label
-from tryst.common.wire.granted_variables import DRAWS, ID, LINKS, VALUES, VariablesContext, seal_variables
-from tryst.protos.linkage.v1 import transfer_pb2, variables_pb2
+from gemel.common.cleaning.variables import VariableCleaning
+from gemel.common.custodian.steps.coarsened_variables import coarsened_variables
+from gemel.common.custodian.steps.own_share import OwnShare, own_share
+from gemel.common.custodian.steps.share import safe_name
+from gemel.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.common.custodian.steps.step_progress import Stopwatch
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Member
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.records.registry import source_batches
+from gemel.common.records.sources import Source
+from gemel.common.records.table import SourceTable
+from gemel.common.rpc.transfer import Content, send
+from gemel.common.specification import Specification
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.specification.model.protection import CoarseningStep
+from gemel.common.specification.model.section import folded_label
+from gemel.common.wire.granted_variables import DRAWS, ID, LINKS, VALUES, VariablesContext, seal_variables
+from gemel.protos.linkage.v1 import transfer_pb2, variables_pb2
 
 log = structlog.get_logger()
 
@@ -41,7 +41,7 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not acknowledged its share of
         the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient is not in the membership
         list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records; errors of Carole's.
@@ -75,12 +75,12 @@ def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
 
     Raises
     ------
-    TrystError
+    GemelError
         SPECIFICATION if there are none.
     """
     columns = task.spec.release.granted_columns(transfer)
     if not columns:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION,
             f"the approved specification grants no column of {transfer.sender.title()}'s file to this recipient",
             where=f"project {task.project}, run {task.run}",
@@ -97,19 +97,19 @@ def acknowledged_share(step_context: StepContext, task: Task) -> OwnShare:
 
     Raises
     ------
-    TrystError
+    GemelError
         WRONG_STATE if it has acknowledged none; SEALED if Carole shows another one; as `own_share`.
     """
     held = step_context.state.result(task.project, task.run)
     where = f"project {task.project}, run {task.run}"
     if held is None or not held.acknowledged:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.WRONG_STATE, "columns are exchanged after this custodian has its share of the run", where=where,
             remedy="report it to Carole's operator: she requests them before their time",
         )  # fmt: skip
     own = own_share(step_context, task, Stopwatch())
     if own.root != held.root:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SEALED, "Carole shows another share of the run than the one that was acknowledged", where=where,
             remedy="keep the state folder, and ask her operator",
         )  # fmt: skip
@@ -148,7 +148,7 @@ def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Mem
         found = members.in_role(Side(transfer.to).role)
         found = found if found.identity == step_context.keyring.peer else None
     if found is None:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.NOT_ADMITTED,
             f"{transfer.recipient} is not in this custodian's membership list"
             f"{'' if transfer.to_analyst else ' under the identity of `peer` in its configuration'}",
@@ -175,7 +175,7 @@ def granted_values(
 
     Raises
     ------
-    TrystError
+    GemelError
         FIELD_MISSING for a column that the source does not have; PARAMETER if it does not have every record once;
         SOURCE for a value of a coarsened variable that is none of its categories.
     """
@@ -193,7 +193,7 @@ def granted_values(
     found = pl.concat(parts)
     n_found = found[identifier].n_unique()
     if found.height != n_found or n_found != len(named):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "the source no longer has every linked record once, by its own identifier",
             where=f"column '{identifier}' of the source",

@@ -1,7 +1,7 @@
 """Watching Carole's audit log: before every step, check that it continues what both custodians have seen of it.
 
 A log that was rewritten, rolled back, restarted or shown differently to the two custodians stops every step with an
-error for the operator. The verified checkpoints are kept as long as the state is; `tryst audit verify --kept` takes
+error for the operator. The verified checkpoints are kept as long as the state is; `gemel audit verify --kept` takes
 them as evidence.
 
 Before a share is fetched that is not enough: a Carole who forks her log could show each custodian for ever what the
@@ -18,13 +18,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from tryst.common.audit import Checkpoint
-from tryst.common.custodian.steps.lone_fetch import reason_to_go_alone
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
-from tryst.common.witnessing.shown_entry import believed_release
-from tryst.protos.linkage.v1 import audit_pb2
+from gemel.common.audit import Checkpoint
+from gemel.common.custodian.steps.lone_fetch import reason_to_go_alone
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
+from gemel.common.witnessing.shown_entry import believed_release
+from gemel.protos.linkage.v1 import audit_pb2
 
 PATIENCE_SECONDS = 300.0
 """How long to wait for the other custodian before the operator is shown an error; it waits on then."""
@@ -57,7 +57,7 @@ def witness(context: StepContext) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT or SIGNATURE.
     """
     _look(context)
@@ -68,7 +68,7 @@ def countersign(context: StepContext) -> None:
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT or SIGNATURE.
     """
     _countersigned(context, _look(context))
@@ -80,7 +80,7 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
 
     Raises
     ------
-    TrystError
+    GemelError
         AUDIT or SIGNATURE; AUDIT if the release is not in the log; WRONG_STATE once the wait has lasted
         `PATIENCE_SECONDS`.
     """
@@ -97,14 +97,14 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
     context.state.update(task.project, stage=f"waits: {waits}")
     if time.monotonic() - since < PATIENCE_SECONDS:
         return False
-    raise TrystError(
+    raise GemelError(
         ErrorCode.WRONG_STATE,
         waits,
         where=f"project {task.project}, run {task.run}",
         remedy=f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
-        "If it does and is, Carole may be showing the two of you different logs: compare the ends of `tryst alice "
-        "checkpoints` and `tryst bob checkpoints`, and ask her operator. If its service stays away for good: "
-        f"`tryst {context.party.name} fetch-alone {task.project}`",
+        "If it does and is, Carole may be showing the two of you different logs: compare the ends of `gemel alice "
+        "checkpoints` and `gemel bob checkpoints`, and ask her operator. If its service stays away for good: "
+        f"`gemel {context.party.name} fetch-alone {task.project}`",
     )
 
 

@@ -1,16 +1,16 @@
 """The registry of warning codes, with which results warn.
 
 A new warning is an entry of one of the modules, by subject, and a call of
-`tryst.common.documents.result_warning.result_warning` with its figures. The tables in docs/documents.md are made from
+`gemel.common.documents.result_warning.result_warning` with its figures. The tables in docs/documents.md are made from
 here.
 """
 
-from tryst.common.documents.warning_codes.candidates import CANDIDATES
-from tryst.common.documents.warning_codes.contribution import CONTRIBUTION, LEAKAGE
-from tryst.common.documents.warning_codes.disclosure import COMBINED_OUTPUT, IDENTIFICATION
-from tryst.common.documents.warning_codes.estimation import ESTIMATION
-from tryst.common.documents.warning_codes.values import VALUES
-from tryst.common.documents.warning_codes.warning_code import SEVERITIES, Severity, WarningCode
+from gemel.common.documents.warning_codes.candidates import CANDIDATES
+from gemel.common.documents.warning_codes.contribution import CONTRIBUTION, LEAKAGE
+from gemel.common.documents.warning_codes.disclosure import COMBINED_OUTPUT, IDENTIFICATION
+from gemel.common.documents.warning_codes.estimation import ESTIMATION
+from gemel.common.documents.warning_codes.values import VALUES
+from gemel.common.documents.warning_codes.warning_code import SEVERITIES, Severity, WarningCode
 
 BY_SUBJECT: dict[str, tuple[WarningCode, ...]] = {
     "A custodian's file, read and cleaned": CONTRIBUTION,

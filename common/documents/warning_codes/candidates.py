@@ -1,6 +1,6 @@
 """Warnings on the files of a linkage, on blocking and on the pairs that were compared and kept."""
 
-from tryst.common.documents.warning_codes.warning_code import WarningCode
+from gemel.common.documents.warning_codes.warning_code import WarningCode
 
 CANDIDATES = (
     WarningCode(
@@ -43,7 +43,7 @@ CANDIDATES = (
         severity="warning",
         meaning="The persons within a file, of whom entities are made, were found by an estimate that is in doubt.",
         text="Within {side}'s file: {reason}.",
-        remedy="Compare more fields that distinguish people; or take duplicates out by `tryst duplicates`, and set"
+        remedy="Compare more fields that distinguish people; or take duplicates out by `gemel duplicates`, and set"
         " links.assignment to one_to_one.",
     ),
     WarningCode(

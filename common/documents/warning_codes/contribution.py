@@ -1,6 +1,6 @@
 """Warnings on a custodian's file: as read and cleaned, and on what it would disclose to Carole."""
 
-from tryst.common.documents.warning_codes.warning_code import WarningCode
+from gemel.common.documents.warning_codes.warning_code import WarningCode
 
 CONTRIBUTION = (
     WarningCode(
@@ -16,7 +16,7 @@ CONTRIBUTION = (
         meaning="A custodian's file seems to have people more than once, of whose records one only would be linked.",
         text="{equal:,} pairs of records are equal in every field and {near:,} in all but one, more than by chance: the"
         " file has people more than once, and links.assignment {assignment} links one record of each.",
-        remedy="Find them by `tryst duplicates` and take them out, or have links.assignment changed to one that allows"
+        remedy="Find them by `gemel duplicates` and take them out, or have links.assignment changed to one that allows"
         " several.",
     ),
     WarningCode(
@@ -96,7 +96,7 @@ LEAKAGE = (
     WarningCode(
         code="known_attacks_only",
         severity="note",
-        meaning="The figures are of the attacks that Tryst has.",
+        meaning="The figures are of the attacks that Gemel has.",
         text="Measured with known attacks and the best possible public lists of values; other attacks may recover"
         " more.",
     ),

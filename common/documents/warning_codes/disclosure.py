@@ -1,6 +1,6 @@
 """Warnings on disclosure risk: of a combined output, and of the models and keys that an intruder may use."""
 
-from tryst.common.documents.warning_codes.warning_code import WarningCode
+from gemel.common.documents.warning_codes.warning_code import WarningCode
 
 COMBINED_OUTPUT = (
     WarningCode(

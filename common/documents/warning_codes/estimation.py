@@ -1,6 +1,6 @@
 """Warnings on the fitted model: what its parameters and probabilities stand on."""
 
-from tryst.common.documents.warning_codes.warning_code import WarningCode
+from gemel.common.documents.warning_codes.warning_code import WarningCode
 
 ESTIMATION = (
     WarningCode(

@@ -1,6 +1,6 @@
 """Warnings on the extended latent step, and on the attacks of an intruder who links."""
 
-from tryst.common.documents.warning_codes.warning_code import WarningCode
+from gemel.common.documents.warning_codes.warning_code import WarningCode
 
 VALUES = (
     WarningCode(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.specification.model.protection import CoarseningStep, Protect
-from tryst.common.specification.model.section import Name, Section
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.specification.model.protection import CoarseningStep, Protect
+from gemel.common.specification.model.section import Name, Section
 
 MAX_TABLES = 100
 MAX_AXES = 8

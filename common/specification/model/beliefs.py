@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from tryst.common.specification.model.defaults import MAX_FIELDS
-from tryst.common.specification.model.section import Name, Section
+from gemel.common.specification.model.defaults import MAX_FIELDS
+from gemel.common.specification.model.section import Name, Section
 
 
 class MPriorSpec(Section):

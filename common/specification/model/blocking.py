@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tryst.common.specification.model.parts import BlockingKey
-from tryst.common.specification.model.section import Name, Section
+from gemel.common.specification.model.parts import BlockingKey
+from gemel.common.specification.model.section import Name, Section
 
 RULE_KINDS = ("keys", "lsh", "canopies", "similar")
 """What a blocking rule is made of: one of these."""

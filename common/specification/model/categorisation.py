@@ -5,7 +5,7 @@
       - {category: 25+, alice: {minimum: 25}, bob: [25-64, 65+]}
 
 Each row is a common category, with the values that mean it in either file. The finest such table is found by
-`tryst keyvars export`; here it is written out, so that those who approve a specification see how every value is mapped,
+`gemel keyvars export`; here it is written out, so that those who approve a specification see how every value is mapped,
 and so that a custodian needs nothing else to apply it.
 """
 
@@ -17,8 +17,8 @@ from typing import Annotated, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.section import Section, Word, folded_label
+from gemel.common.parties import Side
+from gemel.common.specification.model.section import Section, Word, folded_label
 
 MAX_VALUES = 10_000
 

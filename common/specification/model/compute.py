@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tryst.common.specification.model.granted_variables import MEMBER_PATTERN
-from tryst.common.specification.model.section import Section
+from gemel.common.specification.model.granted_variables import MEMBER_PATTERN
+from gemel.common.specification.model.section import Section
 
 MemberName = Annotated[str, Field(pattern=MEMBER_PATTERN)]
 

@@ -14,24 +14,24 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.assessment import AssessmentSpec
-from tryst.common.specification.model.beliefs import MPriorSpec
-from tryst.common.specification.model.blocking import BlockingRule
-from tryst.common.specification.model.compute import ComputeSpec
-from tryst.common.specification.model.defaults import IN_BLOCKS, MAX_FIELDS, Assignment, Mode
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.granted_variables import MAX_RECIPIENTS, Transfer, VariableGrant
-from tryst.common.specification.model.latent import LatentSpec
-from tryst.common.specification.model.leakage import LeakageSpec
-from tryst.common.specification.model.padding import Padding
-from tryst.common.specification.model.protection import CoarseningStep
-from tryst.common.specification.model.quality import QualitySpec
-from tryst.common.specification.model.resolution import ResolutionSpec
-from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
-from tryst.common.specification.model.section import ColumnName, Name, Section
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.suite import Suite
+from gemel.common.parties import Side
+from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.common.specification.model.beliefs import MPriorSpec
+from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.compute import ComputeSpec
+from gemel.common.specification.model.defaults import IN_BLOCKS, MAX_FIELDS, Assignment, Mode
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.granted_variables import MAX_RECIPIENTS, Transfer, VariableGrant
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.leakage import LeakageSpec
+from gemel.common.specification.model.padding import Padding
+from gemel.common.specification.model.protection import CoarseningStep
+from gemel.common.specification.model.quality import QualitySpec
+from gemel.common.specification.model.resolution import ResolutionSpec
+from gemel.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
+from gemel.common.specification.model.section import ColumnName, Name, Section
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.suite import Suite
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 

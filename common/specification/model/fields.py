@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.categorisation import CommonCategory
-from tryst.common.specification.model.defaults import (
+from gemel.common.parties import Side
+from gemel.common.specification.model.categorisation import CommonCategory
+from gemel.common.specification.model.defaults import (
     KINDS,
     LEVELS,
     STEPS,
@@ -24,9 +24,9 @@ from tryst.common.specification.model.defaults import (
     Step,
     Tokenisation,
 )
-from tryst.common.specification.model.noise_tolerance import halfway, tolerant_bounds
-from tryst.common.specification.model.parts import BlockingKey
-from tryst.common.specification.model.section import ColumnName, Name, Section, Word
+from gemel.common.specification.model.noise_tolerance import halfway, tolerant_bounds
+from gemel.common.specification.model.parts import BlockingKey
+from gemel.common.specification.model.section import ColumnName, Name, Section, Word
 
 MAX_LISTED = 20_000
 """Most values of one `only_similar`; the whole specification holds some 25,000."""
@@ -107,7 +107,7 @@ class FieldSpec(Section):
     """Its column in each file, when they differ."""
     categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=1000)
     """For categories that the files code differently: the common category of every value of either file, a row for each
-    common category. `tryst keyvars export` finds the finest."""
+    common category. `gemel keyvars export` finds the finest."""
     clean: tuple[Step, ...] = Field(default_factory=_of_kind("clean"), strict=False)
     """The cleaning steps: unicode, case, accents, punctuation, stop_words, whitespace, alphanumeric, digits,
     leading_zeros. They run in this order, whatever order they are written in. Dates and numbers are parsed

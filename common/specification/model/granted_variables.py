@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.section import ColumnName, Section
+from gemel.common.parties import Side
+from gemel.common.specification.model.section import ColumnName, Section
 
 MAX_RECIPIENTS = 16
 MAX_COLUMNS = 256

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tryst.common.specification.model.section import Section
+from gemel.common.specification.model.section import Section
 
 MIN_TRAINING = 20
 """Fewer training records than this are refused: they move no joint distribution, and single people stand out."""

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from tryst.common.specification.model.beliefs import PriorsSpec
-from tryst.common.specification.model.known_files import JointSpec, TrainingSpec
-from tryst.common.specification.model.section import Name, Section
+from gemel.common.specification.model.beliefs import PriorsSpec
+from gemel.common.specification.model.known_files import JointSpec, TrainingSpec
+from gemel.common.specification.model.section import Name, Section
 
 MAX_KEYS = 16
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tryst.common.specification.model.defaults import IN_BLOCKS, Mode
-from tryst.common.specification.model.section import Section
+from gemel.common.specification.model.defaults import IN_BLOCKS, Mode
+from gemel.common.specification.model.section import Section
 
 
 class LeakageSpec(Section):

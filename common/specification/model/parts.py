@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tryst.common.specification.model.defaults import DatePart
-from tryst.common.specification.model.section import Name, Section
+from gemel.common.specification.model.defaults import DatePart
+from gemel.common.specification.model.section import Name, Section
 
 
 class BlockingKey(Section):

@@ -18,8 +18,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tryst.common.specification.model.section import Name, Section, Word, folded_label
-from tryst.common.specification.model.variables import MAX_CATEGORIES
+from gemel.common.specification.model.section import Name, Section, Word, folded_label
+from gemel.common.specification.model.variables import MAX_CATEGORIES
 
 MAX_STEPS = 8
 DROP: Literal["drop"] = "drop"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tryst.common.specification.model.section import Name, Section
+from gemel.common.specification.model.section import Name, Section
 
 MIN_REPLICATES = 39
 """Replicates from which there is a 95 % interval: between the smallest and the largest of 39."""

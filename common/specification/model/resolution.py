@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.section import Section
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.section import Section
 
 MAX_JOINS = 0.25
 """Default of `max_joins` (see `benchmarks joins`)."""
@@ -78,11 +78,11 @@ class ResolutionSpec(Section):
 
         Raises
         ------
-        TrystError
+        GemelError
             LEAKAGE.
         """
         if self.joined and records > (self.max_records or 0):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.LEAKAGE,
                 f"Carole may join the rows of at most {self.max_records:,} records of {whose} (resolution.max_records)",
                 where=where,
@@ -116,14 +116,14 @@ class ResolutionSpec(Section):
 
         Raises
         ------
-        TrystError
+        GemelError
             LEAKAGE.
         """
         exceeded = self.exceeded(requested, uploaded)
         if not exceeded:
             return
         name, cap = next(iter(exceeded.items()))
-        raise TrystError(
+        raise GemelError(
             ErrorCode.LEAKAGE,
             f"{_CAPPED[name].format(_allowed(cap, uploaded.under(name)), whose)}, in all runs together"
             f" (resolution.{name})",

@@ -1,6 +1,6 @@
 """The schemes a specification can name: how similarity enters the model, and which options each allows.
 
-A scheme has an entry here and its computation in `tryst.carole.fellegi_sunter.schemes`. Everything else (validation,
+A scheme has an entry here and its computation in `gemel.carole.fellegi_sunter.schemes`. Everything else (validation,
 notes, the plan of a run, its documents, the report) reads these facts and not the name, so that a new scheme is an
 entry here and a class there.
 """

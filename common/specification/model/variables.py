@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.categorisation import CommonCategory
-from tryst.common.specification.model.section import ColumnName, Name, Section, Word, folded_label
+from gemel.common.parties import Side
+from gemel.common.specification.model.categorisation import CommonCategory
+from gemel.common.specification.model.section import ColumnName, Name, Section, Word, folded_label
 
 MAX_VARIABLES = 64
 MAX_CATEGORIES = 1000
@@ -51,7 +51,7 @@ class VariableSpec(Section):
     """Values that mean *not known*, besides an empty one and the common codes (n/a, ?, ...) that are no category."""
     categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=MAX_CATEGORIES)
     """Where the files code it differently: the category of every value of either file, a row for each of `categories`,
-    in their order. `tryst keyvars export` finds the finest."""
+    in their order. `gemel keyvars export` finds the finest."""
     role: Role = "other"
     """Its role in the assessment of disclosure risk: key, something that an intruder may know of a person; sensitive,
     something that no one may learn; or other."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tryst.common.specification.notes.cryptography import cryptography_notes
-from tryst.common.specification.notes.disclosure import disclosure_notes
-from tryst.common.specification.notes.linkage import linkage_notes
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.specification.notes.cryptography import cryptography_notes
+from gemel.common.specification.notes.disclosure import disclosure_notes
+from gemel.common.specification.notes.linkage import linkage_notes
+from gemel.common.specification.validation.specification import Specification
 
 
 def specification_notes(spec: Specification) -> tuple[str, ...]:

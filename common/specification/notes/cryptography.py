@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.specification.validation.specification import Specification
-from tryst.common.suite import Suite
+from gemel.common.specification.validation.specification import Specification
+from gemel.common.suite import Suite
 
 
 def cryptography_notes(spec: Specification) -> Iterator[str]:

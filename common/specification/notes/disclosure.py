@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tryst.common.message_words import listed
-from tryst.common.parties import Side
-from tryst.common.specification.model.assessment import AssessmentSpec
-from tryst.common.specification.model.categorisation import CommonCategory, Span
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.specification.notes.granted_variables import granted_variables_notes
-from tryst.common.specification.notes.hardening import hardening_notes
-from tryst.common.specification.notes.latent import latent_notes
-from tryst.common.specification.notes.modes import capped
-from tryst.common.specification.notes.protection import protection_notes
-from tryst.common.specification.notes.randomised_response import randomised_response_notes
-from tryst.common.specification.notes.shared import shared_notes
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.message_words import listed
+from gemel.common.parties import Side
+from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.common.specification.model.categorisation import CommonCategory, Span
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.notes.granted_variables import granted_variables_notes
+from gemel.common.specification.notes.hardening import hardening_notes
+from gemel.common.specification.notes.latent import latent_notes
+from gemel.common.specification.notes.modes import capped
+from gemel.common.specification.notes.protection import protection_notes
+from gemel.common.specification.notes.randomised_response import randomised_response_notes
+from gemel.common.specification.notes.shared import shared_notes
+from gemel.common.specification.validation.specification import Specification
 
 
 def disclosure_notes(spec: Specification) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
         " signed for its block. Carole sees how many rows each block has, which of them are equal or similar in each"
         " field, and which also agree under another rule; two blocks, and two rules, have nothing in"
         f" common{', but for those records' if spec.resolution.joined else ''}."
-        " A large block of a common key shows her that the key is common: `tryst alice leakage` measures it."
+        " A large block of a common key shows her that the key is common: `gemel alice leakage` measures it."
     )
     yield (
         "Carole also holds, per field, groups of some 30 sampled signatures of each file, each"

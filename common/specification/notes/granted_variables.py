@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tryst.common.message_words import listed
-from tryst.common.parties import Side
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.message_words import listed
+from gemel.common.parties import Side
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.specification.validation.specification import Specification
 
 
 def granted_variables_notes(spec: Specification) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.parts import BlockingKey
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.parts import BlockingKey
+from gemel.common.specification.validation.specification import Specification
 
 
 def hardening_notes(spec: Specification) -> Iterator[str]:
@@ -29,7 +29,7 @@ def _salt_notes(spec: Specification, field: FieldSpec, salt: BlockingKey) -> Ite
         f"Field {field.name} is salted by {salt.words}: Carole can compare two of its values only where that is equal."
         f" Records that differ in it, by an error or in truth, are compared as different in {field.name}; where"
         f" {salt.field} is missing, {field.name} counts as missing too. Values under a salt that a thousand records"
-        " share can be attacked like a file of its own: `tryst alice leakage` measures it."
+        " share can be attacked like a file of its own: `gemel alice leakage` measures it."
     )
     for rule in spec.rules_undoing_salt(field):
         yield (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.message_words import listed
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.message_words import listed
+from gemel.common.specification.validation.specification import Specification
 
 
 def known_file_notes(spec: Specification) -> Iterator[str]:

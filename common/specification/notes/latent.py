@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.message_words import listed
-from tryst.common.parties import Side
-from tryst.common.specification.notes.known_files import known_file_notes
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.message_words import listed
+from gemel.common.parties import Side
+from gemel.common.specification.notes.known_files import known_file_notes
+from gemel.common.specification.validation.specification import Specification
 
 
 def latent_notes(spec: Specification) -> Iterator[str]:

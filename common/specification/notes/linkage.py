@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.message_words import listed
-from tryst.common.parties import Side
-from tryst.common.specification.model.defaults import LEVELS
-from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES
-from tryst.common.specification.notes.randomised_response import levels_note
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.message_words import listed
+from gemel.common.parties import Side
+from gemel.common.specification.model.defaults import LEVELS
+from gemel.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES
+from gemel.common.specification.notes.randomised_response import levels_note
+from gemel.common.specification.validation.specification import Specification
 
 
 def linkage_notes(spec: Specification) -> Iterator[str]:

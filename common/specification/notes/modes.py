@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tryst.common.specification.model.defaults import Mode
-from tryst.common.specification.model.resolution import ResolutionSpec
+from gemel.common.specification.model.defaults import Mode
+from gemel.common.specification.model.resolution import ResolutionSpec
 
 SENT: dict[Mode, str] = {
     "open": (

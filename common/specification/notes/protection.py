@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tryst.common.message_words import listed
-from tryst.common.specification.model.protection import CoarseningStep, grouped
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.message_words import listed
+from gemel.common.specification.model.protection import CoarseningStep, grouped
+from gemel.common.specification.validation.specification import Specification
 
 
 def protection_notes(spec: Specification) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.noise_tolerance import confused, standard_error
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.noise_tolerance import confused, standard_error
+from gemel.common.specification.validation.specification import Specification
 
 _WORTH_NOTING = 0.001
 """Probability of signatures that stay equal, from which the note mentions it."""
@@ -38,7 +38,7 @@ def _hidden(each: str) -> str:
         " make, the same in every upload. It hides which values of the two files are exactly equal, and no more; Carole"
         " can still estimate that they are more alike than nearly all others. Within a file equal values still have"
         " equal signatures, so how often each occurs is as visible as before, and similar values still have similar"
-        " ones. It is not differential privacy. `tryst alice leakage` measures the remaining leakage."
+        " ones. It is not differential privacy. `gemel alice leakage` measures the remaining leakage."
     )
 
 

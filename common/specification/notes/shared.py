@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.message_words import listed
-from tryst.common.specification.notes.modes import capped
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.message_words import listed
+from gemel.common.specification.notes.modes import capped
+from gemel.common.specification.validation.specification import Specification
 
 
 def shared_notes(spec: Specification) -> Iterator[str]:
@@ -32,7 +32,7 @@ def shared_notes(spec: Specification) -> Iterator[str]:
     )
     yield (
         f"Each of the three sees {sizes}. A large block of a common key shows that the key is common:"
-        " `tryst alice leakage` measures it."
+        " `gemel alice leakage` measures it."
     )
     yield (
         "Carole sees how many candidate pairs have each pattern of comparison levels, which field is how often missing,"
@@ -46,5 +46,5 @@ def shared_notes(spec: Specification) -> Iterator[str]:
     )
     yield (
         f"Who of the three departs from the protocol ends the run, which names the stage and the two parties between"
-        f" which it failed. If {coordinator} or {steward} does not run `tryst compute`, the run waits."
+        f" which it failed. If {coordinator} or {steward} does not run `gemel compute`, the run waits."
     )

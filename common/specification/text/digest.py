@@ -12,20 +12,20 @@ import json
 import unicodedata
 from typing import Any
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.assessment import MINIMUM_OVERLAP, NEAR_COPIES
-from tryst.common.specification.model.blocking import BlockingRule
-from tryst.common.specification.model.categorisation import CommonCategory
-from tryst.common.specification.model.content import RELEASES_DAYS
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.protection import partitions
-from tryst.common.specification.model.resolution import ResolutionSpec
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.specification.validation.specification import Specification
-from tryst.common.versions import CLEANING_EDITION
+from gemel.common.parties import Side
+from gemel.common.specification.model.assessment import MINIMUM_OVERLAP, NEAR_COPIES
+from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.categorisation import CommonCategory
+from gemel.common.specification.model.content import RELEASES_DAYS
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.protection import partitions
+from gemel.common.specification.model.resolution import ResolutionSpec
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.validation.specification import Specification
+from gemel.common.versions import CLEANING_EDITION
 
-_ENCODING = b"tryst encoding digest 1\0"
-_SPECIFICATION = b"tryst specification digest 1\0"
+_ENCODING = b"gemel encoding digest 1\0"
+_SPECIFICATION = b"gemel specification digest 1\0"
 
 _NEWER_MEASURES = {"differences", "modelled_attribution", "joint_attribution"}
 """Measures that are newer than the digest, whose limits enter it only where they are given."""

@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.blocking import RULE_KINDS, BlockingRule
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.latent import LatentSpec
-from tryst.common.specification.model.section import Section
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.specification.validation.consistency import SoundSections, issues_between
-from tryst.common.type_issues import FOLLOWS_FROM_ANOTHER
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.parties import Side
+from gemel.common.specification.model.blocking import RULE_KINDS, BlockingRule
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.section import Section
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.validation.consistency import SoundSections, issues_between
+from gemel.common.type_issues import FOLLOWS_FROM_ANOTHER
+from gemel.common.validation_issue import ValidationIssue
 
 S = TypeVar("S", bound=Section)
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.message_words import shown
-from tryst.common.specification.text.partial_validation import issues_despite_types
-from tryst.common.specification.validation.specification import InconsistentError, Specification
-from tryst.common.type_issues import type_issues
-from tryst.common.validation_issue import ValidationIssue
-from tryst.common.yaml_document import DocumentKind, read_yaml
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.message_words import shown
+from gemel.common.specification.text.partial_validation import issues_despite_types
+from gemel.common.specification.validation.specification import InconsistentError, Specification
+from gemel.common.type_issues import type_issues
+from gemel.common.validation_issue import ValidationIssue
+from gemel.common.yaml_document import DocumentKind, read_yaml
 
 MAX_BYTES = 256 * 1024
 
@@ -54,9 +54,9 @@ def read_specification(path: Path) -> Specification:
 
     Raises
     ------
-    TrystError
+    GemelError
         If the file is absent, too large or not UTF-8.
-    TrystErrors
+    GemelErrors
         As `load_specification`.
     """
     try:
@@ -64,13 +64,13 @@ def read_specification(path: Path) -> Specification:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or "unreadable"
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SPECIFICATION, "the specification cannot be read", where=str(path), got=reason.lower()
         ) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.TEXT_ENCODING,
             "a specification must be UTF-8 text",
             where=str(path),
@@ -92,7 +92,7 @@ def load_specification(text: str, source: str = "linkage.yaml") -> Specification
 
     Raises
     ------
-    TrystErrors
+    GemelErrors
         With one error for each issue, in the order of the document.
     """
     document = read_yaml(text, source, SPECIFICATION_DOCUMENT)

@@ -11,10 +11,10 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from tryst.common.specification.model.content import PROJECT_PATTERN, SpecificationContent
-from tryst.common.specification.model.defaults import KINDS, LEVELS, STEPS
-from tryst.common.specification.model.granted_variables import MEMBER_PATTERN
-from tryst.common.specification.model.section import NAME_PATTERN, Section
+from gemel.common.specification.model.content import PROJECT_PATTERN, SpecificationContent
+from gemel.common.specification.model.defaults import KINDS, LEVELS, STEPS
+from gemel.common.specification.model.granted_variables import MEMBER_PATTERN
+from gemel.common.specification.model.section import NAME_PATTERN, Section
 
 _PATTERNS = {
     NAME_PATTERN: "name",

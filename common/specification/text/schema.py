@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tryst.common.specification.model.defaults import KINDS, STEPS
-from tryst.common.specification.validation.specification import Specification
+from gemel.common.specification.model.defaults import KINDS, STEPS
+from gemel.common.specification.validation.specification import Specification
 
 
 def json_schema() -> dict[str, Any]:
@@ -13,11 +13,11 @@ def json_schema() -> dict[str, Any]:
 
     An editor with a YAML language server takes it from a first line such as
     ``# yaml-language-server: $schema=linkage.schema.json``. It knows the shape of a specification; the checks
-    between values (a rule's field that does not exist) are `tryst spec check`'s.
+    between values (a rule's field that does not exist) are `gemel spec check`'s.
     """
     schema = Specification.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "Tryst linkage specification"
+    schema["title"] = "Gemel linkage specification"
     field = schema["$defs"]["FieldSpec"]["properties"]
     field["kind"]["description"] += "\n" + "\n".join(
         f"- {kind}: {defaults.meaning} (tokens {defaults.tokens}, levels {defaults.levels}, {defaults.bits} bits)"

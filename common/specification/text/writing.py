@@ -9,16 +9,16 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from tryst.common.specification.model.assessment import AssessmentSpec
-from tryst.common.specification.model.blocking import BlockingRule
-from tryst.common.specification.model.compute import ComputeSpec
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.leakage import LeakageSpec
-from tryst.common.specification.model.resolution import ResolutionSpec
-from tryst.common.specification.model.section import Section
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.specification.validation.specification import Specification
-from tryst.common.validation_issue import path_text
+from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.compute import ComputeSpec
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.leakage import LeakageSpec
+from gemel.common.specification.model.resolution import ResolutionSpec
+from gemel.common.specification.model.section import Section
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.validation.specification import Specification
+from gemel.common.validation_issue import path_text
 
 _WIDTH = 100
 _DEEPEST = 4

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.message_words import nearest, shown
-from tryst.common.specification.model.assessment import AssessmentSpec, Fractions, PublishedTable
-from tryst.common.specification.model.content import ReleaseSpec
-from tryst.common.specification.model.latent import LatentSpec
-from tryst.common.specification.model.quality import QualitySpec
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.specification.validation.protection import protection_issues
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.message_words import nearest, shown
+from gemel.common.specification.model.assessment import AssessmentSpec, Fractions, PublishedTable
+from gemel.common.specification.model.content import ReleaseSpec
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.quality import QualitySpec
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.validation.protection import protection_issues
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def assessment_issues(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tryst.common.specification.model.blocking import BlockingRule
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.validation_issue import ValidationIssue
 
 _FORMED = {
     "lsh": "bands of signature bits are formed over the whole file",

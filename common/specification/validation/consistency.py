@@ -9,32 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tryst.common.message_words import shown
-from tryst.common.parties import Side
-from tryst.common.specification.model.blocking import BlockingRule
-from tryst.common.specification.model.content import SpecificationContent
-from tryst.common.specification.model.defaults import IN_BLOCKS, MAX_RULES
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.latent import LatentSpec
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.specification.validation.assessment import assessment_issues
-from tryst.common.specification.validation.assignment import assignment_issues
-from tryst.common.specification.validation.block_keyed import block_keyed_issues
-from tryst.common.specification.validation.blocking import repeated_rules, rule_issues
-from tryst.common.specification.validation.estimation import estimation_issues
-from tryst.common.specification.validation.fields import field_issues, pattern_issues
-from tryst.common.specification.validation.granted_variables import granted_variables_issues
-from tryst.common.specification.validation.hardening import hardening_issues
-from tryst.common.specification.validation.key_domains import key_domain_issues
-from tryst.common.specification.validation.latent import latent_issues, resolved_latent_issues
-from tryst.common.specification.validation.padding import padding_issues
-from tryst.common.specification.validation.quality import quality_issues
-from tryst.common.specification.validation.release import release_issues
-from tryst.common.specification.validation.resolution import resolution_issues
-from tryst.common.specification.validation.shared import shared_issues
-from tryst.common.specification.validation.swaps import swap_issues
-from tryst.common.specification.validation.variables import variable_issues
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.message_words import shown
+from gemel.common.parties import Side
+from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.content import SpecificationContent
+from gemel.common.specification.model.defaults import IN_BLOCKS, MAX_RULES
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.validation.assessment import assessment_issues
+from gemel.common.specification.validation.assignment import assignment_issues
+from gemel.common.specification.validation.block_keyed import block_keyed_issues
+from gemel.common.specification.validation.blocking import repeated_rules, rule_issues
+from gemel.common.specification.validation.estimation import estimation_issues
+from gemel.common.specification.validation.fields import field_issues, pattern_issues
+from gemel.common.specification.validation.granted_variables import granted_variables_issues
+from gemel.common.specification.validation.hardening import hardening_issues
+from gemel.common.specification.validation.key_domains import key_domain_issues
+from gemel.common.specification.validation.latent import latent_issues, resolved_latent_issues
+from gemel.common.specification.validation.padding import padding_issues
+from gemel.common.specification.validation.quality import quality_issues
+from gemel.common.specification.validation.release import release_issues
+from gemel.common.specification.validation.resolution import resolution_issues
+from gemel.common.specification.validation.shared import shared_issues
+from gemel.common.specification.validation.swaps import swap_issues
+from gemel.common.specification.validation.variables import variable_issues
+from gemel.common.validation_issue import ValidationIssue
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tryst.common.specification.model.content import ModelSpec
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.schemes import SCHEMES
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.specification.model.content import ModelSpec
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.schemes import SCHEMES
+from gemel.common.validation_issue import ValidationIssue
 
 MIN_AGREEMENT = 0.5
 """Believed agreement from which a field speaks for a match."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import pairwise
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.defaults import IN_BLOCKS, MAX_PATTERNS, STEPS
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.section import folded_label
-from tryst.common.specification.validation.categorisation import categorisation_issues
-from tryst.common.specification.validation.randomised_response import randomised_response_issues
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.parties import Side
+from gemel.common.specification.model.defaults import IN_BLOCKS, MAX_PATTERNS, STEPS
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.section import folded_label
+from gemel.common.specification.validation.categorisation import categorisation_issues
+from gemel.common.specification.validation.randomised_response import randomised_response_issues
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def field_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:

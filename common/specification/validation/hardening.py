@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tryst.common.message_words import nearest, shown
-from tryst.common.specification.model.defaults import IN_BLOCKS
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.latent import LatentSpec
-from tryst.common.specification.model.parts import BlockingKey
-from tryst.common.specification.validation.parts import key_issues
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.message_words import nearest, shown
+from gemel.common.specification.model.defaults import IN_BLOCKS
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.parts import BlockingKey
+from gemel.common.specification.validation.parts import key_issues
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def hardening_issues(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tryst.common.message_words import shown
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.message_words import shown
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.validation_issue import ValidationIssue
 
 _SHARED = (
     "kind",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.message_words import shown
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.message_words import shown
+from gemel.common.validation_issue import ValidationIssue
 
 _REASONS = {
     "open": (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.parts import BlockingKey
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.parts import BlockingKey
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def key_issues(key: BlockingKey, path: DocumentPath, field: FieldSpec) -> Iterator[ValidationIssue]:

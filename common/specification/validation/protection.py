@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tryst.common.message_words import nearest, shown
-from tryst.common.specification.model.protection import (
+from gemel.common.message_words import nearest, shown
+from gemel.common.specification.model.protection import (
     DROP,
     CoarseningStep,
     Protect,
@@ -13,9 +13,9 @@ from tryst.common.specification.model.protection import (
     partitions,
     step_name,
 )
-from tryst.common.specification.model.section import folded_label
-from tryst.common.specification.model.variables import VariableSpec
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.specification.model.section import folded_label
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def protection_issues(

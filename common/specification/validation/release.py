@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.parties import Side
-from tryst.common.specification.model.content import ReleaseSpec
-from tryst.common.specification.model.latent import LatentSpec
-from tryst.common.specification.model.schemes import SCHEMES
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.parties import Side
+from gemel.common.specification.model.content import ReleaseSpec
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.schemes import SCHEMES
+from gemel.common.validation_issue import ValidationIssue
 
 
 def release_issues(release: ReleaseSpec, latent: LatentSpec | None, scheme: str) -> Iterator[ValidationIssue]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.specification.model.defaults import IN_BLOCKS, Mode
-from tryst.common.specification.model.padding import Padding
-from tryst.common.specification.model.quality import QualitySpec
-from tryst.common.specification.model.resolution import ResolutionSpec
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.specification.model.defaults import IN_BLOCKS, Mode
+from gemel.common.specification.model.padding import Padding
+from gemel.common.specification.model.quality import QualitySpec
+from gemel.common.specification.model.resolution import ResolutionSpec
+from gemel.common.validation_issue import ValidationIssue
 
 
 def resolution_issues(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.message_words import shown
-from tryst.common.parties import Side
-from tryst.common.specification.model.assessment import AssessmentSpec
-from tryst.common.specification.model.compute import ComputeSpec
-from tryst.common.specification.model.content import ReleaseSpec, SpecificationContent
-from tryst.common.specification.model.defaults import Mode
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.message_words import shown
+from gemel.common.parties import Side
+from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.common.specification.model.compute import ComputeSpec
+from gemel.common.specification.model.content import ReleaseSpec, SpecificationContent
+from gemel.common.specification.model.defaults import Mode
+from gemel.common.validation_issue import ValidationIssue
 
 _OTHERS = {
     **{str(side): f"{side} is a custodian, who has one of the files" for side in Side},

@@ -6,13 +6,13 @@ from typing import Self
 
 from pydantic import model_validator
 
-from tryst.common.errors import ErrorCode, TrystErrors
-from tryst.common.specification.model.content import SpecificationContent
-from tryst.common.specification.validation.consistency import all_issues
-from tryst.common.validation_issue import ValidationIssue
+from gemel.common.errors import ErrorCode, GemelErrors
+from gemel.common.specification.model.content import SpecificationContent
+from gemel.common.specification.validation.consistency import all_issues
+from gemel.common.validation_issue import ValidationIssue
 
 
-class InconsistentError(TrystErrors):
+class InconsistentError(GemelErrors):
     """The inconsistencies of a specification each of whose values is valid by itself.
 
     Attributes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tryst.common.message_words import nearest, shown
-from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.message_words import nearest, shown
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def swap_issues(

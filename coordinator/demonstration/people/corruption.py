@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 from .misspelling import ERRORS, substitute
 from .names import name_tables
@@ -69,7 +69,7 @@ def corrupt(
 
     Raises
     ------
-    TrystError
+    GemelError
         If `share` or `errors_per_record` is out of its range.
     """
     return damage(frame, rng, share, errors_per_record)[0]
@@ -80,9 +80,9 @@ def damage(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Do as ``corrupt`` does and also return what was done: columns ``row``, ``kind`` and ``field``."""
     if not 0.0 <= share <= 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "share must be in [0, 1]", where="corrupt", got=str(share))
+        raise GemelError(ErrorCode.PARAMETER, "share must be in [0, 1]", where="corrupt", got=str(share))
     if errors_per_record < 1.0:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "errors_per_record must be at least 1", where="corrupt", got=str(errors_per_record)
         )
     rows = np.sort(rng.choice(frame.height, size=round(share * frame.height), replace=False))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tryst.common.specification import Specification
-from tryst.common.specification.model.assessment import AssessmentSpec
-from tryst.common.specification.model.variables import VariableSpec
+from gemel.common.specification import Specification
+from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.common.specification.model.variables import VariableSpec
 
 from .insured import trait_variables
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from tryst.risk.models.bayesian_networks import BayesianNetwork
+from gemel.risk.models.bayesian_networks import BayesianNetwork
 
 TABLE = "drivers.json"
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.specification import Specification
+from gemel.common.specification import Specification
 
 from .drivers import driver_network
 from .overlap import IDENTIFIER, TRUTH

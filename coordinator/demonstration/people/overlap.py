@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 from .corruption import corrupt
 from .population import generate
@@ -49,7 +49,7 @@ def two_files(
 
     Raises
     ------
-    TrystError
+    GemelError
         If there are more people in common than records in a file.
 
     Notes
@@ -57,7 +57,7 @@ def two_files(
     O((n_alice + n_bob) / sampled); two files of 100,000 take about two seconds.
     """
     if not 0 <= n_common <= min(n_alice, n_bob):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "n_common must be from 0 to the size of the smaller file",
             where="two_files",

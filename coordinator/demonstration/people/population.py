@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 from .names import name_tables
 from .places import draw_addresses
@@ -64,7 +64,7 @@ def generate(n: int, rng: np.random.Generator, *, sampled: float = 1.0) -> pl.Da
 
     Raises
     ------
-    TrystError
+    GemelError
         If `sampled` is not in (0, 1].
 
     Notes
@@ -72,7 +72,7 @@ def generate(n: int, rng: np.random.Generator, *, sampled: float = 1.0) -> pl.Da
     O(n / sampled) in numbers, O(n) in text; about .3 s for 100,000 people.
     """
     if not 0.0 < sampled <= 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "sampled must be in (0, 1]", where="generate", got=str(sampled))
+        raise GemelError(ErrorCode.PARAMETER, "sampled must be in (0, 1]", where="generate", got=str(sampled))
     homes, ages, females, sharers = _members(math.ceil(n / sampled), rng)
     chosen = rng.choice(len(homes), size=n, replace=False)
     lived_in, home = np.unique(homes[chosen], return_inverse=True)

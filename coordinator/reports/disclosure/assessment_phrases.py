@@ -1,12 +1,12 @@
 """The sentences that ``assessment.json`` has beside its warnings: methods, reasons, actions.
 
-Carole writes them in `tryst.carole.assessment` and `tryst.risk.attribution.cell_bounds`; a test compares the two.
+Carole writes them in `gemel.carole.assessment` and `gemel.risk.attribution.cell_bounds`; a test compares the two.
 """
 
 from __future__ import annotations
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.risk.report.phrases import WARNINGS, Phrases
+from gemel.common.disclosure_measures import MEASURES
+from gemel.risk.report.phrases import WARNINGS, Phrases
 
 METHODS = (
     "{law}; sampling fraction {fraction:g}; times the probability that each link is true",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.common.disclosure_measures import MEASURES, report_order
-from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import gettext, listed, written
+from gemel.common.disclosure_measures import MEASURES, report_order
+from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext, listed, written
 
 from . import wording
 from .assessment_phrases import PHRASES
@@ -25,17 +25,17 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if it is of another version, or is not as `AssessmentDocument` describes it.
     """
     found = document.get("version") if isinstance(document, Mapping) else None
     if found not in range(1, VERSION + 1):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"expected a risk assessment of version 1 to {VERSION}",
             where="assessment.json",
             got=f"version {found!r}"[:60],
-            remedy="use the version of Tryst that Carole runs",
+            remedy="use the version of Gemel that Carole runs",
         )
     return AssessmentDocument.of(document, "assessment").plain()
 

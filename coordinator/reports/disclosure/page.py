@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.language import Language, LanguageCode, day, gettext, in_language, listed
-from tryst.coordinator.reports.linkage import wording as linkage_wording
-from tryst.coordinator.reports.linkage.charts import Chart
-from tryst.coordinator.reports.linkage.page import FILTERS
-from tryst.risk.report import draw, rendered, write_page
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.language import Language, LanguageCode, day, gettext, in_language, listed
+from gemel.coordinator.reports.linkage import wording as linkage_wording
+from gemel.coordinator.reports.linkage.charts import Chart
+from gemel.coordinator.reports.linkage.page import FILTERS
+from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, wording
 from .assessment_phrases import PHRASES
@@ -69,7 +69,7 @@ def write_risk_report(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER if the document is of another version, or is not as it is described.
     """
     write_page(path, render_risk_report(document, invented=invented, sha256=sha256, language=language))
@@ -95,7 +95,7 @@ def _rendered(document: Mapping[str, Any], *, invented: bool, sha256: bytes | No
     shown = {
         "d": document,
         "invented": invented,
-        "made": Made(day(datetime.now(UTC)), version("tryst"), sha256.hex() if sha256 else None),
+        "made": Made(day(datetime.now(UTC)), version("gemel"), sha256.hex() if sha256 else None),
         "headline": wording.headline(document),
         "verdict": wording.verdict(document),
         "judged": judged,

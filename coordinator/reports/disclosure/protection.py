@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.language import decimals, gettext, listed, ngettext, written
-from tryst.common.specification.model.protection import DROP
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.language import decimals, gettext, listed, ngettext, written
+from gemel.common.specification.model.protection import DROP
 
 from . import wording
 

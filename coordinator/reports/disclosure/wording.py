@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.common.language import decimals, gettext, listed, marked, ngettext
-from tryst.coordinator.reports.linkage import wording
+from gemel.common.language import decimals, gettext, listed, marked, ngettext
+from gemel.coordinator.reports.linkage import wording
 
 _NUMBERS = (
     marked("no"),

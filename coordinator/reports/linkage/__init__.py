@@ -1,7 +1,7 @@
 """The linkage report: one HTML file that needs no network, no script and no record.
 
 ``write_report`` turns a :class:`ReportContent` - the documents ``model.json``, ``linkage.json`` and ``evaluation.json``
-of `tryst.common.documents` - into a page for the statistician who fitted the model and the steward who must sign what
+of `gemel.common.documents` - into a page for the statistician who fitted the model and the steward who must sign what
 comes out. `content` holds the documents together, `charts` draws, `wording` states the findings in sentences,
 `page` renders the page.
 """

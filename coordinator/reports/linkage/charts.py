@@ -11,10 +11,10 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.evaluation_document import Curve
-from tryst.common.documents.model_document import FieldParameters
-from tryst.common.language import clauses, gettext, ngettext
-from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.common.documents.evaluation_document import Curve
+from gemel.common.documents.model_document import FieldParameters
+from gemel.common.language import clauses, gettext, ngettext
+from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .content import ReportContent

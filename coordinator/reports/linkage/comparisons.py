@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tryst.common.documents.linkage_document import Example
-from tryst.common.documents.model_document import FieldParameters
-from tryst.common.language import clauses, gettext, named
+from gemel.common.documents.linkage_document import Example
+from gemel.common.documents.model_document import FieldParameters
+from gemel.common.language import clauses, gettext, named
 
 from . import wording
 from .content import ReportContent

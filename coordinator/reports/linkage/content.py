@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tryst.common.documents.document import Count, Document, Part
-from tryst.common.documents.evaluation_document import EvaluationDocument
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.documents.model_document import FieldParameters, ModelDocument
-from tryst.common.documents.result_warning import ResultWarning, by_severity
-from tryst.common.documents.statistics_document import Timings
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from gemel.common.documents.document import Count, Document, Part
+from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.documents.model_document import FieldParameters, ModelDocument
+from gemel.common.documents.result_warning import ResultWarning, by_severity
+from gemel.common.documents.statistics_document import Timings
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 
 MISSING = -1  #: the level of a field that either record lacks
 
@@ -39,7 +39,7 @@ class RunDescription(Document):
     created: str
     """ISO 8601 with its offset."""
     version: str
-    """Of Tryst."""
+    """Of Gemel."""
     specification_digest: str | None = None
     """Hexadecimal."""
     encoding_digest: str | None = None
@@ -69,7 +69,7 @@ class ReportContent:
 
     def __post_init__(self) -> None:
         if errors := list(_outside_model(self.model.fields, self.linkage)):
-            raise TrystErrors(ErrorCode.PARAMETER, errors, where="report")
+            raise GemelErrors(ErrorCode.PARAMETER, errors, where="report")
 
     @property
     def threshold_weight(self) -> float:
@@ -89,7 +89,7 @@ def _log2_odds(probability: float) -> float:
     return math.inf if probability >= 1.0 else math.log2(probability) - math.log2(1.0 - probability)
 
 
-def _outside_model(fields: Sequence[FieldParameters], linkage: LinkageDocument) -> Iterator[TrystError]:
+def _outside_model(fields: Sequence[FieldParameters], linkage: LinkageDocument) -> Iterator[GemelError]:
     """Errors where a comparison vector is not one of the model's fields."""
     levels = [len(field.m) for field in fields]
     for i, pattern in enumerate(linkage.patterns):
@@ -99,9 +99,9 @@ def _outside_model(fields: Sequence[FieldParameters], linkage: LinkageDocument) 
         yield from _levels(f"linkage.examples[{i}].gamma", example.gamma, shaded)
 
 
-def _levels(where: str, gamma: Sequence[int], n_levels: Sequence[int]) -> Iterator[TrystError]:
+def _levels(where: str, gamma: Sequence[int], n_levels: Sequence[int]) -> Iterator[GemelError]:
     if len(gamma) != len(n_levels):
         got = f"{len(gamma)} levels for {len(n_levels)} fields"
-        yield TrystError(ErrorCode.PARAMETER, "a pattern must have a level per field", where=where, got=got)
+        yield GemelError(ErrorCode.PARAMETER, "a pattern must have a level per field", where=where, got=got)
     elif any(not MISSING <= level < n for level, n in zip(gamma, n_levels, strict=True)):
-        yield TrystError(ErrorCode.PARAMETER, "a level must exist in its field, or be -1 for missing", where=where)
+        yield GemelError(ErrorCode.PARAMETER, "a level must exist in its field, or be -1 for missing", where=where)

@@ -12,10 +12,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tryst.common.documents.model_document import FieldErrors, KinClass
-from tryst.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
-from tryst.common.specification.model.schemes import DEFAULT_SCHEME
-from tryst.risk.report import draw, rendered, write_page
+from gemel.common.documents.model_document import FieldErrors, KinClass
+from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
+from gemel.common.specification.model.schemes import DEFAULT_SCHEME
+from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
 from .comparisons import COMMONEST, comparisons, waterfall_reading

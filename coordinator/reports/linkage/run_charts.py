@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import altair as alt
 
-from tryst.common.documents.evaluation_document import SchemeResult
-from tryst.common.documents.linkage_document import (
+from gemel.common.documents.evaluation_document import SchemeResult
+from gemel.common.documents.linkage_document import (
     AtThreshold,
     BothUnlinkable,
     EffectOfValues,
     Example,
     ExplainedGroup,
 )
-from tryst.common.documents.model_document import FieldParameters, History
-from tryst.common.language import clauses, gettext, listed, marked, named, written
-from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.common.documents.model_document import FieldParameters, History
+from gemel.common.language import clauses, gettext, listed, marked, named, written
+from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .charts import FULL_WIDTH, Chart

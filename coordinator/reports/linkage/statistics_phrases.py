@@ -1,13 +1,13 @@
 """The sentences that the documents of a run have beside their warnings: what is supposed, why there are no errors.
 
-Carole writes them in `tryst.carole.engine` and `tryst.carole.fellegi_sunter`; a test compares the two.
+Carole writes them in `gemel.carole.engine` and `gemel.carole.fellegi_sunter`; a test compares the two.
 """
 
 from __future__ import annotations
 
-from tryst.common.language import marked
-from tryst.common.specification.model.schemes import SCHEMES
-from tryst.risk.report.phrases import WARNINGS, Phrases
+from gemel.common.language import marked
+from gemel.common.specification.model.schemes import SCHEMES
+from gemel.risk.report.phrases import WARNINGS, Phrases
 
 STANDARD_ERRORS = (
     "standard errors: each pair a draw, from the information that the comparison vectors hold",

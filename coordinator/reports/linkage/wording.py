@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tryst.common.language import current, decimals, gettext, marked
-from tryst.common.specification.model import schemes
-from tryst.common.specification.model.defaults import IN_BLOCKS
+from gemel.common.language import current, decimals, gettext, marked
+from gemel.common.specification.model import schemes
+from gemel.common.specification.model.defaults import IN_BLOCKS
 
 from .content import MISSING, ReportContent, RunDescription
 

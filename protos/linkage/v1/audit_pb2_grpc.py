@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import audit_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2
+from gemel.protos.linkage.v1 import audit_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_audit__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/audit_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/audit_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,8 +36,8 @@ class AuditStub:
         """
         self.Witness = channel.unary_unary(
                 '/linkage.v1.Audit/Witness',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessResponse.FromString,
                 _registered_method=True)
 
 
@@ -57,8 +57,8 @@ def add_AuditServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Witness': grpc.unary_unary_rpc_method_handler(
                     servicer.Witness,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -86,8 +86,8 @@ class Audit:
             request,
             target,
             '/linkage.v1.Audit/Witness',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_audit__pb2.WitnessResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import computation_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2
+from gemel.protos.linkage.v1 import computation_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/computation_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/computation_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,38 +36,38 @@ class ComputationStub:
         """
         self.NextComputation = channel.unary_unary(
                 '/linkage.v1.Computation/NextComputation',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationResponse.FromString,
                 _registered_method=True)
         self.OpenSession = channel.unary_unary(
                 '/linkage.v1.Computation/OpenSession',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionResponse.FromString,
                 _registered_method=True)
         self.AttendSession = channel.unary_unary(
                 '/linkage.v1.Computation/AttendSession',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionResponse.FromString,
                 _registered_method=True)
         self.FetchSet = channel.unary_unary(
                 '/linkage.v1.Computation/FetchSet',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetResponse.FromString,
                 _registered_method=True)
         self.SendMessage = channel.unary_unary(
                 '/linkage.v1.Computation/SendMessage',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageResponse.FromString,
                 _registered_method=True)
         self.ReceiveMessage = channel.unary_unary(
                 '/linkage.v1.Computation/ReceiveMessage',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageResponse.FromString,
                 _registered_method=True)
         self.EndComputation = channel.unary_unary(
                 '/linkage.v1.Computation/EndComputation',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationResponse.FromString,
                 _registered_method=True)
 
 
@@ -129,38 +129,38 @@ def add_ComputationServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'NextComputation': grpc.unary_unary_rpc_method_handler(
                     servicer.NextComputation,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationResponse.SerializeToString,
             ),
             'OpenSession': grpc.unary_unary_rpc_method_handler(
                     servicer.OpenSession,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionResponse.SerializeToString,
             ),
             'AttendSession': grpc.unary_unary_rpc_method_handler(
                     servicer.AttendSession,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionResponse.SerializeToString,
             ),
             'FetchSet': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchSet,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetResponse.SerializeToString,
             ),
             'SendMessage': grpc.unary_unary_rpc_method_handler(
                     servicer.SendMessage,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageResponse.SerializeToString,
             ),
             'ReceiveMessage': grpc.unary_unary_rpc_method_handler(
                     servicer.ReceiveMessage,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageResponse.SerializeToString,
             ),
             'EndComputation': grpc.unary_unary_rpc_method_handler(
                     servicer.EndComputation,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -188,8 +188,8 @@ class Computation:
             request,
             target,
             '/linkage.v1.Computation/NextComputation',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.NextComputationResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -215,8 +215,8 @@ class Computation:
             request,
             target,
             '/linkage.v1.Computation/OpenSession',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.OpenSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -242,8 +242,8 @@ class Computation:
             request,
             target,
             '/linkage.v1.Computation/AttendSession',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.AttendSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -269,8 +269,8 @@ class Computation:
             request,
             target,
             '/linkage.v1.Computation/FetchSet',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.FetchSetResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -296,8 +296,8 @@ class Computation:
             request,
             target,
             '/linkage.v1.Computation/SendMessage',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.SendMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -323,8 +323,8 @@ class Computation:
             request,
             target,
             '/linkage.v1.Computation/ReceiveMessage',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.ReceiveMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -350,8 +350,8 @@ class Computation:
             request,
             target,
             '/linkage.v1.Computation/EndComputation',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_computation__pb2.EndComputationResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,9 +3,9 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import coordination_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2
-from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
-from tryst.protos.linkage.v1 import resolution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
+from gemel.protos.linkage.v1 import coordination_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2
+from gemel.protos.linkage.v1 import project_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_project__pb2
+from gemel.protos.linkage.v1 import resolution_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -20,7 +20,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/coordination_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/coordination_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -38,78 +38,78 @@ class CoordinationStub:
         """
         self.CreateProject = channel.unary_unary(
                 '/linkage.v1.Coordination/CreateProject',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
                 _registered_method=True)
         self.ApproveProject = channel.unary_unary(
                 '/linkage.v1.Coordination/ApproveProject',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
                 _registered_method=True)
         self.AmendProject = channel.unary_unary(
                 '/linkage.v1.Coordination/AmendProject',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
                 _registered_method=True)
         self.NewEpoch = channel.unary_unary(
                 '/linkage.v1.Coordination/NewEpoch',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
                 _registered_method=True)
         self.HandOver = channel.unary_unary(
                 '/linkage.v1.Coordination/HandOver',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.FromString,
                 _registered_method=True)
         self.TakeOver = channel.unary_unary(
                 '/linkage.v1.Coordination/TakeOver',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.FromString,
                 _registered_method=True)
         self.GetProject = channel.unary_unary(
                 '/linkage.v1.Coordination/GetProject',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
                 _registered_method=True)
         self.ListProjects = channel.unary_unary(
                 '/linkage.v1.Coordination/ListProjects',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
                 _registered_method=True)
         self.StartRun = channel.unary_unary(
                 '/linkage.v1.Coordination/StartRun',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
                 _registered_method=True)
         self.GetRun = channel.unary_unary(
                 '/linkage.v1.Coordination/GetRun',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
                 _registered_method=True)
         self.WatchRun = channel.unary_stream(
                 '/linkage.v1.Coordination/WatchRun',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
                 _registered_method=True)
         self.FetchArtifact = channel.unary_unary(
                 '/linkage.v1.Coordination/FetchArtifact',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
                 _registered_method=True)
         self.PutArtifact = channel.unary_unary(
                 '/linkage.v1.Coordination/PutArtifact',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
                 _registered_method=True)
         self.GetStatistics = channel.unary_unary(
                 '/linkage.v1.Coordination/GetStatistics',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
                 _registered_method=True)
         self.EraseProject = channel.unary_unary(
                 '/linkage.v1.Coordination/EraseProject',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
                 _registered_method=True)
 
 
@@ -220,78 +220,78 @@ def add_CoordinationServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'CreateProject': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateProject,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.SerializeToString,
             ),
             'ApproveProject': grpc.unary_unary_rpc_method_handler(
                     servicer.ApproveProject,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.SerializeToString,
             ),
             'AmendProject': grpc.unary_unary_rpc_method_handler(
                     servicer.AmendProject,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.SerializeToString,
             ),
             'NewEpoch': grpc.unary_unary_rpc_method_handler(
                     servicer.NewEpoch,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.SerializeToString,
             ),
             'HandOver': grpc.unary_unary_rpc_method_handler(
                     servicer.HandOver,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.SerializeToString,
             ),
             'TakeOver': grpc.unary_unary_rpc_method_handler(
                     servicer.TakeOver,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.SerializeToString,
             ),
             'GetProject': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProject,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.SerializeToString,
             ),
             'ListProjects': grpc.unary_unary_rpc_method_handler(
                     servicer.ListProjects,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.SerializeToString,
             ),
             'StartRun': grpc.unary_unary_rpc_method_handler(
                     servicer.StartRun,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.SerializeToString,
             ),
             'GetRun': grpc.unary_unary_rpc_method_handler(
                     servicer.GetRun,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.SerializeToString,
             ),
             'WatchRun': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchRun,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.SerializeToString,
             ),
             'FetchArtifact': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchArtifact,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.SerializeToString,
             ),
             'PutArtifact': grpc.unary_unary_rpc_method_handler(
                     servicer.PutArtifact,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.SerializeToString,
             ),
             'GetStatistics': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatistics,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.SerializeToString,
             ),
             'EraseProject': grpc.unary_unary_rpc_method_handler(
                     servicer.EraseProject,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -319,8 +319,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/CreateProject',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -346,8 +346,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/ApproveProject',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -373,8 +373,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/AmendProject',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -400,8 +400,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/NewEpoch',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -427,8 +427,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/HandOver',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -454,8 +454,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/TakeOver',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -481,8 +481,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/GetProject',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -508,8 +508,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/ListProjects',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -535,8 +535,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/StartRun',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -562,8 +562,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/GetRun',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -589,8 +589,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/WatchRun',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
             options,
             channel_credentials,
             insecure,
@@ -616,8 +616,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/FetchArtifact',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -643,8 +643,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/PutArtifact',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -670,8 +670,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/GetStatistics',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -697,8 +697,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/EraseProject',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,

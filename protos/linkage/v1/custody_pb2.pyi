@@ -1,8 +1,8 @@
-from tryst.protos.linkage.v1 import contribution_pb2 as _contribution_pb2
-from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
-from tryst.protos.linkage.v1 import resolution_pb2 as _resolution_pb2
-from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
-from tryst.protos.linkage.v1 import variables_pb2 as _variables_pb2
+from gemel.protos.linkage.v1 import contribution_pb2 as _contribution_pb2
+from gemel.protos.linkage.v1 import project_pb2 as _project_pb2
+from gemel.protos.linkage.v1 import resolution_pb2 as _resolution_pb2
+from gemel.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
+from gemel.protos.linkage.v1 import variables_pb2 as _variables_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor

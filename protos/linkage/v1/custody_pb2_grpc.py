@@ -3,10 +3,10 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import contribution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2
-from tryst.protos.linkage.v1 import custody_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2
-from tryst.protos.linkage.v1 import resolution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
-from tryst.protos.linkage.v1 import variables_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2
+from gemel.protos.linkage.v1 import contribution_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2
+from gemel.protos.linkage.v1 import custody_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2
+from gemel.protos.linkage.v1 import resolution_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
+from gemel.protos.linkage.v1 import variables_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -21,7 +21,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/custody_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/custody_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -39,78 +39,78 @@ class CustodyStub:
         """
         self.NextTask = channel.unary_unary(
                 '/linkage.v1.Custody/NextTask',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
                 _registered_method=True)
         self.Approve = channel.unary_unary(
                 '/linkage.v1.Custody/Approve',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
                 _registered_method=True)
         self.Decline = channel.unary_unary(
                 '/linkage.v1.Custody/Decline',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.FromString,
                 _registered_method=True)
         self.PostMessage = channel.unary_unary(
                 '/linkage.v1.Custody/PostMessage',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.FromString,
                 _registered_method=True)
         self.ReportKeys = channel.unary_unary(
                 '/linkage.v1.Custody/ReportKeys',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
                 _registered_method=True)
         self.BeginUpload = channel.unary_unary(
                 '/linkage.v1.Custody/BeginUpload',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
                 _registered_method=True)
         self.PutChunk = channel.unary_unary(
                 '/linkage.v1.Custody/PutChunk',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
                 _registered_method=True)
         self.CommitUpload = channel.unary_unary(
                 '/linkage.v1.Custody/CommitUpload',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
                 _registered_method=True)
         self.FetchArtifact = channel.unary_unary(
                 '/linkage.v1.Custody/FetchArtifact',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
                 _registered_method=True)
         self.PutArtifact = channel.unary_unary(
                 '/linkage.v1.Custody/PutArtifact',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
                 _registered_method=True)
         self.FetchResult = channel.unary_unary(
                 '/linkage.v1.Custody/FetchResult',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
                 _registered_method=True)
         self.AcknowledgeResult = channel.unary_unary(
                 '/linkage.v1.Custody/AcknowledgeResult',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
                 _registered_method=True)
         self.PutVariables = channel.unary_unary(
                 '/linkage.v1.Custody/PutVariables',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.FromString,
                 _registered_method=True)
         self.FetchVariables = channel.unary_unary(
                 '/linkage.v1.Custody/FetchVariables',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
                 _registered_method=True)
         self.AcknowledgeVariables = channel.unary_unary(
                 '/linkage.v1.Custody/AcknowledgeVariables',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
                 _registered_method=True)
 
 
@@ -223,78 +223,78 @@ def add_CustodyServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'NextTask': grpc.unary_unary_rpc_method_handler(
                     servicer.NextTask,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.SerializeToString,
             ),
             'Approve': grpc.unary_unary_rpc_method_handler(
                     servicer.Approve,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.SerializeToString,
             ),
             'Decline': grpc.unary_unary_rpc_method_handler(
                     servicer.Decline,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.SerializeToString,
             ),
             'PostMessage': grpc.unary_unary_rpc_method_handler(
                     servicer.PostMessage,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.SerializeToString,
             ),
             'ReportKeys': grpc.unary_unary_rpc_method_handler(
                     servicer.ReportKeys,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.SerializeToString,
             ),
             'BeginUpload': grpc.unary_unary_rpc_method_handler(
                     servicer.BeginUpload,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.SerializeToString,
             ),
             'PutChunk': grpc.unary_unary_rpc_method_handler(
                     servicer.PutChunk,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.SerializeToString,
             ),
             'CommitUpload': grpc.unary_unary_rpc_method_handler(
                     servicer.CommitUpload,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.SerializeToString,
             ),
             'FetchArtifact': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchArtifact,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.SerializeToString,
             ),
             'PutArtifact': grpc.unary_unary_rpc_method_handler(
                     servicer.PutArtifact,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.SerializeToString,
             ),
             'FetchResult': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchResult,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.SerializeToString,
             ),
             'AcknowledgeResult': grpc.unary_unary_rpc_method_handler(
                     servicer.AcknowledgeResult,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.SerializeToString,
             ),
             'PutVariables': grpc.unary_unary_rpc_method_handler(
                     servicer.PutVariables,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.SerializeToString,
             ),
             'FetchVariables': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchVariables,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.SerializeToString,
             ),
             'AcknowledgeVariables': grpc.unary_unary_rpc_method_handler(
                     servicer.AcknowledgeVariables,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -322,8 +322,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/NextTask',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -349,8 +349,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/Approve',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -376,8 +376,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/Decline',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -403,8 +403,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/PostMessage',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -430,8 +430,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/ReportKeys',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -457,8 +457,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/BeginUpload',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -484,8 +484,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/PutChunk',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -511,8 +511,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/CommitUpload',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -538,8 +538,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/FetchArtifact',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -565,8 +565,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/PutArtifact',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -592,8 +592,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/FetchResult',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -619,8 +619,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/AcknowledgeResult',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -646,8 +646,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/PutVariables',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -673,8 +673,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/FetchVariables',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -700,8 +700,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/AcknowledgeVariables',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,5 +1,5 @@
-from tryst.protos.linkage.v1 import audit_pb2 as _audit_pb2
-from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
+from gemel.protos.linkage.v1 import audit_pb2 as _audit_pb2
+from gemel.protos.linkage.v1 import project_pb2 as _project_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message

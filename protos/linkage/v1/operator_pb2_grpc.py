@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import operator_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2
+from gemel.protos.linkage.v1 import operator_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/operator_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/operator_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,63 +36,63 @@ class OperatorStub:
         """
         self.Status = channel.unary_unary(
                 '/linkage.v1.Operator/Status',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
                 _registered_method=True)
         self.Profile = channel.unary_unary(
                 '/linkage.v1.Operator/Profile',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
                 _registered_method=True)
         self.Specification = channel.unary_unary(
                 '/linkage.v1.Operator/Specification',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
                 _registered_method=True)
         self.Approve = channel.unary_unary(
                 '/linkage.v1.Operator/Approve',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
                 _registered_method=True)
         self.Decline = channel.unary_unary(
                 '/linkage.v1.Operator/Decline',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
                 _registered_method=True)
         self.Leakage = channel.unary_unary(
                 '/linkage.v1.Operator/Leakage',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.FromString,
                 _registered_method=True)
         self.Override = channel.unary_unary(
                 '/linkage.v1.Operator/Override',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
                 _registered_method=True)
         self.ListCheckpoints = channel.unary_unary(
                 '/linkage.v1.Operator/ListCheckpoints',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
                 _registered_method=True)
         self.ShowRestored = channel.unary_unary(
                 '/linkage.v1.Operator/ShowRestored',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.FromString,
                 _registered_method=True)
         self.DecideRestored = channel.unary_unary(
                 '/linkage.v1.Operator/DecideRestored',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
                 _registered_method=True)
         self.FetchAlone = channel.unary_unary(
                 '/linkage.v1.Operator/FetchAlone',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.FromString,
                 _registered_method=True)
         self.Stop = channel.unary_unary(
                 '/linkage.v1.Operator/Stop',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
                 _registered_method=True)
 
 
@@ -185,63 +185,63 @@ def add_OperatorServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Status': grpc.unary_unary_rpc_method_handler(
                     servicer.Status,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.SerializeToString,
             ),
             'Profile': grpc.unary_unary_rpc_method_handler(
                     servicer.Profile,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.SerializeToString,
             ),
             'Specification': grpc.unary_unary_rpc_method_handler(
                     servicer.Specification,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.SerializeToString,
             ),
             'Approve': grpc.unary_unary_rpc_method_handler(
                     servicer.Approve,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.SerializeToString,
             ),
             'Decline': grpc.unary_unary_rpc_method_handler(
                     servicer.Decline,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.SerializeToString,
             ),
             'Leakage': grpc.unary_unary_rpc_method_handler(
                     servicer.Leakage,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.SerializeToString,
             ),
             'Override': grpc.unary_unary_rpc_method_handler(
                     servicer.Override,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.SerializeToString,
             ),
             'ListCheckpoints': grpc.unary_unary_rpc_method_handler(
                     servicer.ListCheckpoints,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.SerializeToString,
             ),
             'ShowRestored': grpc.unary_unary_rpc_method_handler(
                     servicer.ShowRestored,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.SerializeToString,
             ),
             'DecideRestored': grpc.unary_unary_rpc_method_handler(
                     servicer.DecideRestored,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.SerializeToString,
             ),
             'FetchAlone': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchAlone,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.SerializeToString,
             ),
             'Stop': grpc.unary_unary_rpc_method_handler(
                     servicer.Stop,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -269,8 +269,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Status',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -296,8 +296,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Profile',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -323,8 +323,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Specification',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -350,8 +350,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Approve',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -377,8 +377,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Decline',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -404,8 +404,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Leakage',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -431,8 +431,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Override',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -458,8 +458,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/ListCheckpoints',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -485,8 +485,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/ShowRestored',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -512,8 +512,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/DecideRestored',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -539,8 +539,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/FetchAlone',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -566,8 +566,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Stop',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,5 +1,5 @@
-from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
-from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
+from gemel.protos.linkage.v1 import project_pb2 as _project_pb2
+from gemel.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import restoration_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2
+from gemel.protos.linkage.v1 import restoration_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/restoration_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/restoration_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,13 +36,13 @@ class RestorationStub:
         """
         self.GetRestoration = channel.unary_unary(
                 '/linkage.v1.Restoration/GetRestoration',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationResponse.FromString,
                 _registered_method=True)
         self.DecideRestoration = channel.unary_unary(
                 '/linkage.v1.Restoration/DecideRestoration',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationResponse.FromString,
                 _registered_method=True)
 
 
@@ -68,13 +68,13 @@ def add_RestorationServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'GetRestoration': grpc.unary_unary_rpc_method_handler(
                     servicer.GetRestoration,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationResponse.SerializeToString,
             ),
             'DecideRestoration': grpc.unary_unary_rpc_method_handler(
                     servicer.DecideRestoration,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -102,8 +102,8 @@ class Restoration:
             request,
             target,
             '/linkage.v1.Restoration/GetRestoration',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.GetRestorationResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -129,8 +129,8 @@ class Restoration:
             request,
             target,
             '/linkage.v1.Restoration/DecideRestoration',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_restoration__pb2.DecideRestorationResponse.FromString,
             options,
             channel_credentials,
             insecure,

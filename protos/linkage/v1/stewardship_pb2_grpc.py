@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import stewardship_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2
+from gemel.protos.linkage.v1 import stewardship_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/stewardship_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/stewardship_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,28 +36,28 @@ class StewardshipStub:
         """
         self.ListAssessed = channel.unary_unary(
                 '/linkage.v1.Stewardship/ListAssessed',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
                 _registered_method=True)
         self.GetReport = channel.unary_unary(
                 '/linkage.v1.Stewardship/GetReport',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
                 _registered_method=True)
         self.Decide = channel.unary_unary(
                 '/linkage.v1.Stewardship/Decide',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
                 _registered_method=True)
         self.HandOver = channel.unary_unary(
                 '/linkage.v1.Stewardship/HandOver',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.FromString,
                 _registered_method=True)
         self.ListEntries = channel.unary_unary(
                 '/linkage.v1.Stewardship/ListEntries',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
                 _registered_method=True)
 
 
@@ -104,28 +104,28 @@ def add_StewardshipServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'ListAssessed': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAssessed,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.SerializeToString,
             ),
             'GetReport': grpc.unary_unary_rpc_method_handler(
                     servicer.GetReport,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.SerializeToString,
             ),
             'Decide': grpc.unary_unary_rpc_method_handler(
                     servicer.Decide,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.SerializeToString,
             ),
             'HandOver': grpc.unary_unary_rpc_method_handler(
                     servicer.HandOver,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.SerializeToString,
             ),
             'ListEntries': grpc.unary_unary_rpc_method_handler(
                     servicer.ListEntries,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -153,8 +153,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/ListAssessed',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -180,8 +180,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/GetReport',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -207,8 +207,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/Decide',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -234,8 +234,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/HandOver',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -261,8 +261,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/ListEntries',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

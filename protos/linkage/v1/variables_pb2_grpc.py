@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from tryst.protos.linkage.v1 import variables_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2
+from gemel.protos.linkage.v1 import variables_pb2 as gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in tryst/protos/linkage/v1/variables_pb2_grpc.py depends on'
+        + ' but the generated code in gemel/protos/linkage/v1/variables_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -37,18 +37,18 @@ class AnalysisStub:
         """
         self.ListVariables = channel.unary_unary(
                 '/linkage.v1.Analysis/ListVariables',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesResponse.FromString,
                 _registered_method=True)
         self.FetchVariables = channel.unary_unary(
                 '/linkage.v1.Analysis/FetchVariables',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
                 _registered_method=True)
         self.AcknowledgeVariables = channel.unary_unary(
                 '/linkage.v1.Analysis/AcknowledgeVariables',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
+                request_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
+                response_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
                 _registered_method=True)
 
 
@@ -82,18 +82,18 @@ def add_AnalysisServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'ListVariables': grpc.unary_unary_rpc_method_handler(
                     servicer.ListVariables,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesResponse.SerializeToString,
             ),
             'FetchVariables': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchVariables,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.SerializeToString,
             ),
             'AcknowledgeVariables': grpc.unary_unary_rpc_method_handler(
                     servicer.AcknowledgeVariables,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.SerializeToString,
+                    request_deserializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.FromString,
+                    response_serializer=gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -122,8 +122,8 @@ class Analysis:
             request,
             target,
             '/linkage.v1.Analysis/ListVariables',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.ListVariablesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -149,8 +149,8 @@ class Analysis:
             request,
             target,
             '/linkage.v1.Analysis/FetchVariables',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -176,8 +176,8 @@ class Analysis:
             request,
             target,
             '/linkage.v1.Analysis/AcknowledgeVariables',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
+            gemel_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,17 +3,17 @@
 `Chain` composes them. Those that are optimisations solve to the optimum, or report the gap when time runs out.
 """
 
-from tryst.risk.attribution.protections.adjustment import TabularAdjustment
-from tryst.risk.attribution.protections.controlled import ControlledRounding, UnbiasedControlledRounding
-from tryst.risk.attribution.protections.protection import Chain, Outcome, Protection
-from tryst.risk.attribution.protections.records import AttributeSuppression, Pram, Recoding, Sampling, Swapping
-from tryst.risk.attribution.protections.rounding import (
+from gemel.risk.attribution.protections.adjustment import TabularAdjustment
+from gemel.risk.attribution.protections.controlled import ControlledRounding, UnbiasedControlledRounding
+from gemel.risk.attribution.protections.protection import Chain, Outcome, Protection
+from gemel.risk.attribution.protections.records import AttributeSuppression, Pram, Recoding, Sampling, Swapping
+from gemel.risk.attribution.protections.rounding import (
     Barnardisation,
     ConventionalRounding,
     RandomRounding,
     RecordSuppression,
 )
-from tryst.risk.attribution.protections.suppression import CellSuppression, IntervalPublication
+from gemel.risk.attribution.protections.suppression import CellSuppression, IntervalPublication
 
 __all__ = [
     "AttributeSuppression",

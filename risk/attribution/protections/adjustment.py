@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from tryst.risk.attribution.laws import Exact, Within
-from tryst.risk.attribution.protections.programmes import layout, solve
-from tryst.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
-from tryst.risk.attribution.protections.suppression import risky_cells
-from tryst.risk.attribution.release import Published
+from gemel.risk.attribution.laws import Exact, Within
+from gemel.risk.attribution.protections.programmes import layout, solve
+from gemel.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
+from gemel.risk.attribution.protections.suppression import risky_cells
+from gemel.risk.attribution.release import Published
 
 
 @dataclass(frozen=True)

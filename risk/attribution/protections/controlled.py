@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import Adjacent, Law, Random
-from tryst.risk.attribution.protections.programmes import layout, solve
-from tryst.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
-from tryst.risk.attribution.release import Published
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import Adjacent, Law, Random
+from gemel.risk.attribution.protections.programmes import layout, solve
+from gemel.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
+from gemel.risk.attribution.release import Published
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class UnbiasedControlledRounding(Protection):
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled rounding")
         if given.counts.ndim != 2:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "unbiased controlled rounding is for tables of two variables",
                 where=f"table {given.name!r}",

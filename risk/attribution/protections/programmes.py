@@ -11,8 +11,8 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array, sparray, vstack
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.release import Axis, Published
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.release import Axis, Published
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def layout(table: Published, margins: Sequence[Sequence[str]]) -> Layout:
     for names in margins:
         unknown = set(names) - set(table.names)
         if unknown:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER, f"a margin over unknown variables: {', '.join(sorted(unknown))}", where=table.name
             )
         kept = [i for i, n in enumerate(table.names) if n in names]
@@ -107,7 +107,7 @@ def solve(
     )
     if result.x is None:
         reason = "there is no solution" if result.status == 2 else "none was found in the time allowed"
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"{what}: {reason}",
             remedy="require less protection, publish fewer margins, or allow more time",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import Composed, Law
-from tryst.risk.attribution.release import Published
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import Composed, Law
+from gemel.risk.attribution.release import Published
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def with_counts(given: Published, counts: np.ndarray[tuple[int, ...], np.dtype[n
 def require_exact(given: Published, what: str) -> None:
     """Raise unless every count of the table is the true one."""
     if not given.law.exact or given.intervals is not None or (given.counts < 0).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"{what} works on true counts, and this table is protected already",
             where=f"table {given.name!r}",

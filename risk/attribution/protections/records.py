@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
-from tryst.risk.attribution.protections.protection import Outcome, Protection, require_exact
-from tryst.risk.attribution.release import Axis, Published
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
+from gemel.risk.attribution.protections.protection import Outcome, Protection, require_exact
+from gemel.risk.attribution.release import Axis, Published
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Recoding(Protection):
         place = {label: i for i, label in enumerate(axis.labels)}
         listed = [label for group in self.groups.values() for label in group]
         if sorted(listed) != sorted(axis.labels):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "a recoding must put every level in one group",
                 where=f"variable {self.variable!r}",
@@ -164,7 +164,7 @@ class Pram(Protection):
         theta = np.asarray(self.matrix, dtype=float)
         levels = given.counts.shape[axis]
         if theta.shape != (levels, levels) or (theta < 0).any() or not np.allclose(theta.sum(axis=1), 1.0):
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"a PRAM matrix needs {levels} rows of {levels} probabilities, each row summing to 1",
                 where=f"variable {self.variable!r}",
@@ -183,7 +183,7 @@ class Pram(Protection):
 
 def _axis(given: Published, name: str) -> int:
     if name not in given.names:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"there is no variable {name!r}",
             where=f"table {given.name!r}",
@@ -194,7 +194,7 @@ def _axis(given: Published, name: str) -> int:
 
 def _additive(given: Published, what: str) -> None:
     if not (given.exact or given.sample) or (given.counts < 0).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"{what} adds counts up, and sums of protected counts have no law of their own",
             where=f"table {given.name!r}",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.attribution.laws import UNPUBLISHED, Barnardised, BelowThreshold, Conventional, Random
-from tryst.risk.attribution.protections.protection import Outcome, Protection, with_counts
-from tryst.risk.attribution.release import Published
+from gemel.risk.attribution.laws import UNPUBLISHED, Barnardised, BelowThreshold, Conventional, Random
+from gemel.risk.attribution.protections.protection import Outcome, Protection, with_counts
+from gemel.risk.attribution.release import Published
 
 Integers = NDArray[np.int64]
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array, eye_array
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.laws import UNPUBLISHED, Exact
-from tryst.risk.attribution.protections.programmes import Layout, Solved, layout, solve
-from tryst.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
-from tryst.risk.attribution.release import Axis, Published
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.laws import UNPUBLISHED, Exact
+from gemel.risk.attribution.protections.programmes import Layout, Solved, layout, solve
+from gemel.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
+from gemel.risk.attribution.release import Axis, Published
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,8 @@ def _programme(
             "cell suppression" if binary else "interval publication",
             seconds,
         )
-    except TrystError as error:
-        raise TrystError(
+    except GemelError as error:
+        raise GemelError(
             ErrorCode.PARAMETER, error.what, where=f"table {plan.table.name!r}", remedy=error.remedy
         ) from error
 

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from tryst.risk.report import draw
-from tryst.risk.report.palette import OCHRE, TEAL
+from gemel.risk.report import draw
+from gemel.risk.report.palette import OCHRE, TEAL
 
 _POINTS = 400
 

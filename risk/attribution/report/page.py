@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tryst.risk.attribution.report.charts import sap_chart
-from tryst.risk.report import rendered
-from tryst.risk.report.page import number, share
+from gemel.risk.attribution.report.charts import sap_chart
+from gemel.risk.report import rendered
+from gemel.risk.report.page import number, share
 
 _SHOWN = 60
 

@@ -1,4 +1,4 @@
-"""``tryst keyvars``: a data environment of forms and their categories, and what can be matched in it."""
+"""``gemel keyvars``: a data environment of forms and their categories, and what can be matched in it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.common.json_output import Json, JsonFile, print_json, write_json
-from tryst.risk.commands.keyvars.add import app as add_app
-from tryst.risk.commands.keyvars.edit import app as edit_app
-from tryst.risk.commands.keyvars.export import app as export_app
-from tryst.risk.commands.keyvars.options import Folder, pairs, put, where_option
-from tryst.risk.commands.keyvars.show import app as show_app
+from gemel.common.json_output import Json, JsonFile, print_json, write_json
+from gemel.risk.commands.keyvars.add import app as add_app
+from gemel.risk.commands.keyvars.edit import app as edit_app
+from gemel.risk.commands.keyvars.export import app as export_app
+from gemel.risk.commands.keyvars.options import Folder, pairs, put, where_option
+from gemel.risk.commands.keyvars.show import app as show_app
 
 if TYPE_CHECKING:
-    from tryst.risk.keyvars.environment import Finding
+    from gemel.risk.keyvars.environment import Finding
 
 app = typer.Typer(
     help="Key variable mapping: on what, and how finely, sets of data can be matched that code the same things"
@@ -31,7 +31,7 @@ app.add_typer(export_app, name="export")
 @app.command()
 def check(environment: Folder = Path("environment"), as_json: Json = False) -> None:
     """Report every inconsistency of the files by its place; if there is none, keep them as the last good state."""
-    from tryst.risk.keyvars import folder
+    from gemel.risk.keyvars import folder
 
     found = folder.check(environment)
     if as_json:
@@ -59,7 +59,7 @@ def analyse(
     environment: Folder = Path("environment"),
 ) -> None:
     """For each variable the finest categories in which the target can be matched with a share of the forms."""
-    from tryst.risk.keyvars import folder
+    from gemel.risk.keyvars import folder
 
     env = folder.read(environment, strict=not loose)
     for warning in env.warnings:
@@ -85,7 +85,7 @@ def analyse(
     if json_file is not None and write_json(json_file, [_document(found) for found in findings]):
         typer.echo(f"wrote {json_file}")
     if chart is not None:
-        from tryst.risk.keyvars.pictures import draw_courses
+        from gemel.risk.keyvars.pictures import draw_courses
 
         put(chart, draw_courses({found.variable: found.course for found in findings}, form))
 

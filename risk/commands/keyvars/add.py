@@ -1,4 +1,4 @@
-"""``tryst keyvars add``: environments, forms, variables, groups, codebooks."""
+"""``gemel keyvars add``: environments, forms, variables, groups, codebooks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tryst.common.csv_options import EncodingOption, SeparatorOption
-from tryst.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
 
@@ -16,7 +16,7 @@ app = typer.Typer(help="Add an environment, forms, variables with their categori
 @app.command()
 def environment(folder: Annotated[Path, typer.Argument(help="Its folder.")] = Path("environment")) -> None:
     """Make an empty environment: three JSON files in a folder."""
-    from tryst.risk.keyvars.folder import create
+    from gemel.risk.keyvars.folder import create
 
     create(folder)
     typer.echo(f"wrote {folder}")
@@ -30,7 +30,7 @@ def form(
     environment: Folder = Path("environment"),
 ) -> None:
     """Add a form, questionnaire or file."""
-    from tryst.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         if like is None:
@@ -57,29 +57,29 @@ def variable(
     environment: Folder = Path("environment"),
 ) -> None:
     """Define in which categories a form has a variable. The first categories of a variable must be exhaustive."""
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.risk.keyvars.codebook import split
-    from tryst.risk.keyvars.folder import changed
-    from tryst.risk.keyvars.intervals import SCALES
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.risk.keyvars.codebook import split
+    from gemel.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.intervals import SCALES
 
     chosen = next((each for each in SCALES if each == (scale or "nominal")), None)
     if chosen is None:
-        raise TrystError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", got=repr(scale))
+        raise GemelError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", got=repr(scale))
     with changed(environment) as env:
         if name not in env.variables:
             env.add_variable(name, chosen)
         elif scale not in (None, env.variables[name].scale):
-            raise TrystError(ErrorCode.PARAMETER, f"{name} has scale {env.variables[name].scale}", got=repr(scale))
+            raise GemelError(ErrorCode.PARAMETER, f"{name} has scale {env.variables[name].scale}", got=repr(scale))
         if form is None:
             env.make_known(name, split(categories))
             typer.echo(f"added variable {name}")
             return
         if name in env.form(form).variables:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.EXISTS,
                 "the form has the variable already",
                 where=f"{form}, {name}",
-                remedy="change it with `tryst keyvars edit coding`",
+                remedy="change it with `gemel keyvars edit coding`",
             )
         code = env.code(form, name, split(categories), pairs(value))
     typer.echo(f"{form}: {name} {code}")
@@ -94,7 +94,7 @@ def group(
     environment: Folder = Path("environment"),
 ) -> None:
     """Name a set of forms that are analysed together."""
-    from tryst.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         names = [member for each in form or () for member in env.members(each)]
@@ -113,10 +113,10 @@ def codebook(
     separator: SeparatorOption = None,
 ) -> None:
     """Add the forms of a codebook. All of it is added, or nothing."""
-    from tryst.common.records.csv_form import CsvOptions, csv_source
-    from tryst.risk.commands.shown_form import show_form
-    from tryst.risk.keyvars.codebook import import_codebook
-    from tryst.risk.keyvars.folder import changed, read_text
+    from gemel.common.records.csv_form import CsvOptions, csv_source
+    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.keyvars.codebook import import_codebook
+    from gemel.risk.keyvars.folder import changed, read_text
 
     csv = CsvOptions(encoding, separator).checked()
     show_form(file, csv=csv)

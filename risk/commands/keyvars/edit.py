@@ -1,4 +1,4 @@
-"""``tryst keyvars edit``: changes that keep what was true of an environment."""
+"""``gemel keyvars edit``: changes that keep what was true of an environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.risk.commands.keyvars.options import SEPARATED, Folder, pairs
+from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs
 
 app = typer.Typer(
     help="Change forms and categories; what would break a categorisation is refused.", no_args_is_help=True
@@ -26,8 +26,8 @@ def divide(
     environment: Folder = Path("environment"),
 ) -> None:
     """Divide a category that has no parts yet into new ones."""
-    from tryst.risk.keyvars.codebook import split
-    from tryst.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.codebook import split
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         env.edit(variable, lambda graph: graph.divide(category, split(parts)))
@@ -42,8 +42,8 @@ def aggregate(
     environment: Folder = Path("environment"),
 ) -> None:
     """Put categories together to a new one."""
-    from tryst.risk.keyvars.codebook import split
-    from tryst.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.codebook import split
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         env.edit(variable, lambda graph: graph.aggregate(name, split(parts)))
@@ -58,7 +58,7 @@ def rename(
     environment: Folder = Path("environment"),
 ) -> None:
     """Rename a category, in every form that has it."""
-    from tryst.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         env.rename_category(variable, old, new)
@@ -74,8 +74,8 @@ def coding(
     environment: Folder = Path("environment"),
 ) -> None:
     """Change in which categories a form has a variable."""
-    from tryst.risk.keyvars.codebook import split
-    from tryst.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.codebook import split
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         code = env.code(form, variable, split(categories), pairs(value))
@@ -89,7 +89,7 @@ def metadata(
     environment: Folder = Path("environment"),
 ) -> None:
     """Change what is known of a form."""
-    from tryst.risk.keyvars.folder import changed
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         env.set_metadata(form, pairs(entries))
@@ -105,8 +105,8 @@ def delete(
     environment: Folder = Path("environment"),
 ) -> None:
     """Delete a form, a variable, a category or a group. What is in use is not deleted."""
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.risk.keyvars.folder import changed
+    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         if group is not None and form is None and variable is None and category is None:
@@ -121,7 +121,7 @@ def delete(
         elif variable is not None and category is None and group is None:
             env.delete_variable(variable)
         else:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "what to delete is not clear",
                 remedy="give --group, or --form, or --variable, or --form and --variable, or --variable and --category",
@@ -132,7 +132,7 @@ def delete(
 @app.command()
 def restore(environment: Folder = Path("environment")) -> None:
     """Bring back the last good state; files that differ from it are set aside under another name."""
-    from tryst.risk.keyvars import folder
+    from gemel.risk.keyvars import folder
 
     for path in folder.restore(environment):
         typer.echo(f"set aside {path}")

@@ -1,4 +1,4 @@
-"""``tryst keyvars export``: an environment as a codebook, and two codings as a table for a linkage."""
+"""``gemel keyvars export``: an environment as a codebook, and two codings as a table for a linkage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.risk.commands.keyvars.options import Folder, put
+from gemel.risk.commands.keyvars.options import Folder, put
 
 app = typer.Typer(help="Write a codebook, or a table for a linkage specification.", no_args_is_help=True)
 
@@ -19,9 +19,9 @@ def codebook(
     out: Annotated[Path, typer.Argument(help="Where to write the CSV.")],
     environment: Folder = Path("environment"),
 ) -> None:
-    """The whole environment as one CSV, which `tryst keyvars add codebook` reads."""
-    from tryst.risk.keyvars import folder
-    from tryst.risk.keyvars.codebook import export_codebook
+    """The whole environment as one CSV, which `gemel keyvars add codebook` reads."""
+    from gemel.risk.keyvars import folder
+    from gemel.risk.keyvars.codebook import export_codebook
 
     put(out, export_codebook(folder.read(environment)))
 
@@ -39,10 +39,10 @@ def linkage(
     environment: Folder = Path("environment"),
 ) -> None:
     """The finest categories that two files can be brought to, as `categorisation` of a linkage specification."""
-    from tryst.common.specification.text.writing import entry_lines
-    from tryst.risk.keyvars import folder
-    from tryst.risk.keyvars.insertion import insert
-    from tryst.risk.keyvars.linkage import common_categories
+    from gemel.common.specification.text.writing import entry_lines
+    from gemel.risk.keyvars import folder
+    from gemel.risk.keyvars.insertion import insert
+    from gemel.risk.keyvars.linkage import common_categories
 
     found = common_categories(folder.read(environment), variable, alice, bob)
     for loss in found.losses:

@@ -1,4 +1,4 @@
-"""What the commands of ``tryst keyvars`` share: the folder's option, names with ``|`` between, files written."""
+"""What the commands of ``gemel keyvars`` share: the folder's option, names with ``|`` between, files written."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tryst.common.durable import write_text
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.durable import write_text
+from gemel.common.errors import ErrorCode, GemelError
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
 """How the help describes several names."""
@@ -27,14 +27,14 @@ def pairs(texts: Sequence[str] | None) -> dict[str, str]:
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for a text without one, or a key given twice.
     """
     found: dict[str, str] = {}
     for text in texts or ():
         key, sign, value = (part.strip() for part in text.partition("="))
         if not sign or not key or key in found:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "given twice" if key in found else "a name, an equals sign and a value expected",
                 got=repr(text),
@@ -47,7 +47,7 @@ def pairs(texts: Sequence[str] | None) -> dict[str, str]:
 def put(path: Path, text: str) -> None:
     """Write a file and print its name; an SVG becomes a PNG where the name ends in .png."""
     if path.suffix.lower() == ".png" and text.startswith("<svg"):
-        from tryst.risk.keyvars.pictures import png
+        from gemel.risk.keyvars.pictures import png
 
         path.write_bytes(png(text))
     else:

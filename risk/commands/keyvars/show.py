@@ -1,4 +1,4 @@
-"""``tryst keyvars show``: what is in an environment, listed and drawn."""
+"""``gemel keyvars show``: what is in an environment, listed and drawn."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tryst.common.json_output import Json, print_json
-from tryst.risk.commands.keyvars.options import Folder, put
+from gemel.common.json_output import Json, print_json
+from gemel.risk.commands.keyvars.options import Folder, put
 
 app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)
 
@@ -18,7 +18,7 @@ Variable = Annotated[str, typer.Argument(help="The variable.")]
 @app.command()
 def forms(environment: Folder = Path("environment"), as_json: Json = False) -> None:
     """All forms, what is known of them and the codes of their variables; then the groups."""
-    from tryst.risk.keyvars import folder
+    from gemel.risk.keyvars import folder
 
     env = folder.read(environment)
     if as_json:
@@ -49,9 +49,9 @@ def variable(
     as_json: Json = False,
 ) -> None:
     """The codes of a variable and what they mean; its graphs."""
-    from tryst.risk.keyvars import folder
-    from tryst.risk.keyvars.codes import ARBITRARY
-    from tryst.risk.keyvars.pictures import draw_aggregation, draw_harmonisations
+    from gemel.risk.keyvars import folder
+    from gemel.risk.keyvars.codes import ARBITRARY
+    from gemel.risk.keyvars.pictures import draw_aggregation, draw_harmonisations
 
     known = folder.read(environment).variable(name)
     chosen = [known.codes[known.node(code)]] if code else known.codes

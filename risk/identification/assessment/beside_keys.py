@@ -10,17 +10,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.records.typed_table import Labelled
-from tryst.risk.identification.assessment import wording
-from tryst.risk.identification.assessment.score_ranking import score_ranking
-from tryst.risk.identification.copies import copies_warnings
-from tryst.risk.identification.individual_risk import individual_risk_document
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.numeric_risk import numeric_risk_document
-from tryst.risk.identification.privacy_models import privacy_models_document
-from tryst.risk.identification.survey_weights import Weights, check_weights
-from tryst.risk.identification.unit_risk import Units, unit_risk_document
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.records.typed_table import Labelled
+from gemel.risk.identification.assessment import wording
+from gemel.risk.identification.assessment.score_ranking import score_ranking
+from gemel.risk.identification.copies import copies_warnings
+from gemel.risk.identification.individual_risk import individual_risk_document
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.numeric_risk import numeric_risk_document
+from gemel.risk.identification.privacy_models import privacy_models_document
+from gemel.risk.identification.survey_weights import Weights, check_weights
+from gemel.risk.identification.unit_risk import Units, unit_risk_document
 
 Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
 """Runs one part of an assessment under a name, and notes why where it has no meaning for the file."""

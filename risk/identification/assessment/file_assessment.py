@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import by_severity
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.progress import Progress
-from tryst.risk.identification.assessment import wording
-from tryst.risk.identification.assessment.beside_keys import BesideKeys
-from tryst.risk.identification.assessment.measure_entry import entry, plain
-from tryst.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
-from tryst.risk.identification.assessment.record_risk import chances, highest_risk_records, histogram
-from tryst.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
-from tryst.risk.identification.file_level import FileMeasures, file_dis, file_measures
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.risk import LogLinearRisk
-from tryst.risk.identification.matching.bayesian_matching import Method
-from tryst.risk.identification.matching.risk_reduction import reduce_risk
-from tryst.risk.identification.misclassification.matrices import Perturbation, misclassification_document
-from tryst.risk.identification.special_uniques.both_scores import BothScores
-from tryst.risk.identification.strategies import Frequencies, attacks
+from gemel.common.documents.result_warning import by_severity
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress
+from gemel.risk.identification.assessment import wording
+from gemel.risk.identification.assessment.beside_keys import BesideKeys
+from gemel.risk.identification.assessment.measure_entry import entry, plain
+from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
+from gemel.risk.identification.assessment.record_risk import chances, highest_risk_records, histogram
+from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
+from gemel.risk.identification.file_level import FileMeasures, file_dis, file_measures
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.risk import LogLinearRisk
+from gemel.risk.identification.matching.bayesian_matching import Method
+from gemel.risk.identification.matching.risk_reduction import reduce_risk
+from gemel.risk.identification.misclassification.matrices import Perturbation, misclassification_document
+from gemel.risk.identification.special_uniques.both_scores import BothScores
+from gemel.risk.identification.strategies import Frequencies, attacks
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 
@@ -122,7 +122,7 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
     """Run one part; where it has no meaning for this file, or too much to do, note the reason and go on."""
     try:
         return make()
-    except TrystError as error:
+    except GemelError as error:
         if error.code not in (ErrorCode.PARAMETER, ErrorCode.MEMORY):
             raise
         found["left_out"].append({"what": what, "why": str(error)})

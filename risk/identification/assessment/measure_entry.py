@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from tryst.risk.identification.assessment.wording import Words
+from gemel.risk.identification.assessment.wording import Words
 
 
 def entry(

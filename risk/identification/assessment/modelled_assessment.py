@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.assessment import wording
-from tryst.risk.identification.assessment.measure_entry import entry, plain
-from tryst.risk.identification.file_level import file_dis
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.decomposable_path import cliques_of, likeliest
-from tryst.risk.identification.loglinear.dis_agreement import agrees, disagreement
-from tryst.risk.identification.loglinear.model_choice import choose_model
-from tryst.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
-from tryst.risk.identification.matching.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
-from tryst.risk.models.defaults import EXACT_TO
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.precision_grid import GammaPrior
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.assessment import wording
+from gemel.risk.identification.assessment.measure_entry import entry, plain
+from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.decomposable_path import cliques_of, likeliest
+from gemel.risk.identification.loglinear.dis_agreement import agrees, disagreement
+from gemel.risk.identification.loglinear.model_choice import choose_model
+from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
+from gemel.risk.identification.matching.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
+from gemel.risk.models.defaults import EXACT_TO
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.precision_grid import GammaPrior
 
 _CELLS = 2**18  # of a two-way model
 _MODELS = 8  # two-way models on the path
@@ -100,7 +100,7 @@ def _weighted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64]
     left_out = 0
     try:
         models.append(log_linear_risk(file, "two-way", weights=weights, limit=_CELLS))
-    except TrystError as error:
+    except GemelError as error:
         if error.code != ErrorCode.MEMORY:
             raise
         left_out = 1

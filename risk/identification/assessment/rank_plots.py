@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 _RIDGE = 1e-3  # of a window in which only one kind occurs: keeps its logit finite
 _STEPS = 100
@@ -68,7 +68,7 @@ def logit_rank_plot(scores: ArrayLike, events: ArrayLike, points: int = 99, h: f
     """
     s, y = _pairs(scores, events)
     if points < 1 or not h > 0:
-        raise TrystError(ErrorCode.PARAMETER, "points and h must be positive", where="logit_rank_plot")
+        raise GemelError(ErrorCode.PARAMETER, "points and h must be positive", where="logit_rank_plot")
     share = rankdata(s) / (len(s) + 1.0)
     t_all = np.log(share / (1.0 - share))
     ranks, which = np.unique(t_all, return_inverse=True)  # equal scores are one point with a weight
@@ -101,11 +101,11 @@ def auc(scores: ArrayLike, events: ArrayLike) -> float:
 def _pairs(scores: ArrayLike, events: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     s, y = np.asarray(scores, dtype=np.float64), np.asarray(events, dtype=np.float64)
     if s.ndim != 1 or s.shape != y.shape or not len(s):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "one score and one event are needed for each record", got=f"{s.shape} and {y.shape}"
         )
     if not np.isfinite(s).all() or not np.isin(y, (0.0, 1.0)).all():
-        raise TrystError(ErrorCode.PARAMETER, "scores must be finite, and events yes or no", where="scores, events")
+        raise GemelError(ErrorCode.PARAMETER, "scores must be finite, and events yes or no", where="scores, events")
     return s, y
 
 

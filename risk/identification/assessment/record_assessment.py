@@ -1,4 +1,4 @@
-"""The assessment of records by one or several key sets: what `tryst risk identify` and `tryst.risk.identify` do."""
+"""The assessment of records by one or several key sets: what `gemel risk identify` and `gemel.risk.identify` do."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tryst.common.frames import Records
-from tryst.common.progress import Progress
-from tryst.risk.identification.assessment.file_assessment import assess
-from tryst.risk.identification.assessment.scenarios import check_changed, check_key_sets, compared
-from tryst.risk.identification.coding import Missing
-from tryst.risk.identification.matching.bayesian_matching import Method
-from tryst.risk.identification.misclassification.matrices import Perturbation
-from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
-from tryst.risk.identification.survey_weights import implied_fraction
-from tryst.risk.record_table import record_table
+from gemel.common.frames import Records
+from gemel.common.progress import Progress
+from gemel.risk.identification.assessment.file_assessment import assess
+from gemel.risk.identification.assessment.scenarios import check_changed, check_key_sets, compared
+from gemel.risk.identification.coding import Missing
+from gemel.risk.identification.matching.bayesian_matching import Method
+from gemel.risk.identification.misclassification.matrices import Perturbation
+from gemel.risk.identification.reader import read_beside, read_key_file, read_weights
+from gemel.risk.identification.survey_weights import implied_fraction
+from gemel.risk.record_table import record_table
 
 
 @dataclass(frozen=True)

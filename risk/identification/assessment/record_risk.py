@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification.calibration.records import CalibratedRisk
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.risk import LogLinearRisk
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching
-from tryst.risk.identification.matching.population_law import expected_reciprocal
-from tryst.risk.identification.special_uniques.both_scores import BothScores
+from gemel.risk.identification.calibration.records import CalibratedRisk
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.risk import LogLinearRisk
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching
+from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.special_uniques.both_scores import BothScores
 
 _SHOWN = 50  # records of highest risk listed
 _BINS = 20

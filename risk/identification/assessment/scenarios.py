@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def check_key_sets(key_sets: Sequence[Sequence[str]]) -> None:
@@ -13,7 +13,7 @@ def check_key_sets(key_sets: Sequence[Sequence[str]]) -> None:
     seen: set[frozenset[str]] = set()
     for number, keys in enumerate(key_sets, 1):
         if frozenset(keys) in seen:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 "two key sets are of the same variables",
                 where="--keys",
@@ -27,7 +27,7 @@ def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> No
     """Refuse a swapped or misclassified variable that is in no key set."""
     unknown = [name for name in names if not any(name in keys for keys in key_sets)]
     if unknown:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"there is no key variable {', '.join(unknown)}",
             where="--swapped, --theta",

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.assessment.rank_plots import auc, logit_rank_plot
-from tryst.risk.identification.key_file import KeyFile
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
+from gemel.risk.identification.key_file import KeyFile
 
 _POINTS = 49
 
@@ -38,16 +38,16 @@ def score_ranking(file: KeyFile, scores: Mapping[str, NDArray[np.float64]]) -> d
 
     Raises
     ------
-    TrystError
+    GemelError
         The population is not known, or all sample uniques are population uniques, or none is.
     """
     F = file.population_sizes
     if F is None:
-        raise TrystError(ErrorCode.PARAMETER, "scores are ranked by the truth, and need the population", where="scores")
+        raise GemelError(ErrorCode.PARAMETER, "scores are ranked by the truth, and need the population", where="scores")
     own = file.uniques
     alone = F[file.of_record[own]] == 1
     if not 0 < alone.sum() < len(alone):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "scores are compared by how they separate population uniques from other uniques, and one kind is absent",
             where="scores",

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 COUNTED = 3  # other records up to which a cell is looked at
 FEWEST_PAIRS = 10  # combinations of two records from which the law is estimated
@@ -110,7 +110,7 @@ def fit_crowding(
 
     Raises
     ------
-    TrystError
+    GemelError
         Fewer than ten cells of two records: nothing says how likely company is.
 
     Notes
@@ -121,7 +121,7 @@ def fit_crowding(
     small = (counts <= COUNTED + 1) & (everyone > 0)
     pairs = int((counts[small] == 2.0).sum())
     if pairs < FEWEST_PAIRS:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"at least {FEWEST_PAIRS} combinations must occur exactly twice to calibrate the risk of single records",
             where="records",

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification.calibration.records import (
+from gemel.risk.identification.calibration.records import (
     CalibratedRisk,
     Estimate,
     expected_reciprocal_with_company,
     fractions_of_cells,
 )
-from tryst.risk.identification.key_file import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 
 _DRAWS = 400
 _LOOKED_AT = 1_000  # cells of the largest chances, among which the largest upper end is sought

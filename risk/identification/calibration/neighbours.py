@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.counts import SparseCounts, distinct_rows
 
 PREDICTORS = ("independence", "tree", "differ in one key", "differ in two keys")
 

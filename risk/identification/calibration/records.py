@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.calibration.crowding import Crowding, fit_crowding
-from tryst.risk.identification.calibration.largest_tau import LargestTau, largest_tau
-from tryst.risk.identification.calibration.neighbours import PREDICTORS, neighbourhood
-from tryst.risk.identification.file_level import Dis
-from tryst.risk.identification.key_file import KeyFile
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.calibration.crowding import Crowding, fit_crowding
+from gemel.risk.identification.calibration.largest_tau import LargestTau, largest_tau
+from gemel.risk.identification.calibration.neighbours import PREDICTORS, neighbourhood
+from gemel.risk.identification.file_level import Dis
+from gemel.risk.identification.key_file import KeyFile
 
 _DRAWS = 400
 _RESTS = 1.5  # largest tau2 over the end of its interval from which a note states that the law decides
@@ -138,7 +138,7 @@ def calibrated_risk(
 
     Raises
     ------
-    TrystError
+    GemelError
         Missing values agree with everything, no key varies, or fewer than ten combinations occur exactly twice.
 
     Notes
@@ -147,7 +147,7 @@ def calibrated_risk(
     400 draws of the parameters, and for each of the population that they lead to expect.
     """
     if not 0.0 < level < 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
+        raise GemelError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
     table = file.table()
     sizes = file.counts
     own = np.flatnonzero(sizes == 1)
@@ -278,7 +278,7 @@ def fractions_of_cells(file: KeyFile, weights: NDArray[np.float64] | None) -> ND
         return np.full(len(file.cells), file.fraction)
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "each record needs a survey weight of at least 1: the number of people it stands for",
             where="weights",

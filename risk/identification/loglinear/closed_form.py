@@ -19,10 +19,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import SparseCounts, distinct_rows
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
 
 EXACT_CELLS = 2**17
 """Cells of positive mean up to which a sum over them is exact."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Graph, empty_graph
-from tryst.risk.models.greedy_search import climb, move_changes
-from tryst.risk.models.result import n_pairs
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.greedy_search import climb, move_changes
+from gemel.risk.models.result import n_pairs
+from gemel.risk.models.scores import HyperDirichlet
 
 _TIE = 1e-9  # edges whose gain differs by less are taken in their order
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.risk.identification.file_level import Dis
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.risk.identification.file_level import Dis
 
 
 def agrees(dis: Dis, implied: float) -> bool:

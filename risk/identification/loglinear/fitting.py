@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.risk.identification.loglinear.support import LIMIT, support
-from tryst.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.identification.loglinear.support import LIMIT, support
+from gemel.risk.models.counts import SparseCounts, distinct_rows
 
 _MINIMUM = -80.0  # logarithm of a mean from which it is 0 for every purpose
 

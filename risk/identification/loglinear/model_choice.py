@@ -9,17 +9,17 @@ from typing import Literal
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.file_level import Dis, file_dis
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.closed_form import Margins, graph_of
-from tryst.risk.identification.loglinear.decomposable_path import cliques_of, decomposable_path
-from tryst.risk.identification.loglinear.dis_agreement import agrees, distance
-from tryst.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
-from tryst.risk.identification.loglinear.support import LIMIT
-from tryst.risk.identification.loglinear.tau_precision import of_fit
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Graph
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.file_level import Dis, file_dis
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.closed_form import Margins, graph_of
+from gemel.risk.identification.loglinear.decomposable_path import cliques_of, decomposable_path
+from gemel.risk.identification.loglinear.dis_agreement import agrees, distance
+from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
+from gemel.risk.identification.loglinear.support import LIMIT
+from gemel.risk.identification.loglinear.tau_precision import of_fit
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import Graph
 
 Criterion = Literal["B1", "B2"]
 Origin = Literal["two-way path", "decomposable path", "search"]
@@ -126,7 +126,7 @@ def choose_model(
 
     Raises
     ------
-    TrystError
+    GemelError
         Without `higher_order`, where all two-way interactions have too many cells.
 
     Notes
@@ -140,7 +140,7 @@ def choose_model(
     .. [1] Skinner and Shlomo, JASA 103, 2008, section 4. doi:10.1198/016214507000001328
     """
     if criterion not in ("B1", "B2"):
-        raise TrystError(ErrorCode.PARAMETER, "a criterion is `B1` or `B2`", where="criterion", got=repr(criterion))
+        raise GemelError(ErrorCode.PARAMETER, "a criterion is `B1` or `B2`", where="criterion", got=repr(criterion))
     table = file.table()
     margins = Margins(table)
     models, left_out = _two_way(file, margins, max_models, limit, higher_order)
@@ -184,7 +184,7 @@ def _two_way(
     if max_models is not None and len(steps) > max(2, max_models):
         steps = np.unique(np.linspace(0, len(order), max(2, max_models)).round().astype(int))
     found: list[LogLinearRisk] = []
-    refused: TrystError | None = None
+    refused: GemelError | None = None
     left_out = 0
     for count in reversed(steps.tolist()):  # the most interactions have the fewest cells
         pairs = order[:count]
@@ -194,7 +194,7 @@ def _two_way(
         terms = [(names[v], names[w]) for v, w in pairs]
         try:
             found.append(log_linear_risk(file, terms, margins=margins, limit=limit, precise=False))
-        except TrystError as error:
+        except GemelError as error:
             if error.code != ErrorCode.MEMORY:
                 raise
             if not found and not higher_order:

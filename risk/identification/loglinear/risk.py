@@ -18,11 +18,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear import tau_precision
-from tryst.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
-from tryst.risk.identification.loglinear.criterion import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear import tau_precision
+from gemel.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
+from gemel.risk.identification.loglinear.criterion import (
     averaged_h1,
     averaged_h2,
     error_terms,
@@ -30,11 +30,11 @@ from tryst.risk.identification.loglinear.criterion import (
     h2,
     minimum_error,
 )
-from tryst.risk.identification.loglinear.fitting import Fit, fit_margins
-from tryst.risk.identification.loglinear.support import LIMIT
-from tryst.risk.identification.loglinear.tau_precision import TauPrecision
-from tryst.risk.models.counts import SparseCounts, distinct_rows
-from tryst.risk.models.graphs import Graph
+from gemel.risk.identification.loglinear.fitting import Fit, fit_margins
+from gemel.risk.identification.loglinear.support import LIMIT
+from gemel.risk.identification.loglinear.tau_precision import TauPrecision
+from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.graphs import Graph
 
 Terms = Sequence[Sequence[str]]
 
@@ -238,7 +238,7 @@ def _weighted(
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "each record needs a survey weight of at least 1: the number of people it stands for",
             where="weights",
@@ -266,12 +266,12 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
             )
         if terms == "two-way":
             return list(combinations(range(len(names)), 2)), "all two-way interactions"
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a model is `independence`, `two-way` or a list of terms", where="terms", got=terms
         )
     unknown = sorted({v for term in terms for v in term} - set(names))
     if unknown:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"there is no varying key variable {', '.join(unknown)}",
             where="terms",

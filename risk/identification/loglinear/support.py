@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.counts import SparseCounts, distinct_rows
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.counts import SparseCounts, distinct_rows
 
 LIMIT = 2**24
 """Cells from which a model is refused: 16.8 million, some 0.6 GB."""
@@ -35,7 +35,7 @@ def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int
 
     Raises
     ------
-    TrystError
+    GemelError
         More cells than the limit.
 
     Notes
@@ -66,8 +66,8 @@ def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int
     return cells
 
 
-def _too_many(limit: int, q: int, table: SparseCounts) -> TrystError:
-    return TrystError(
+def _too_many(limit: int, q: int, table: SparseCounts) -> GemelError:
+    return GemelError(
         ErrorCode.MEMORY,
         "the log-linear model has too many cells of positive mean",
         got=f"more than {limit:,} at variable {q + 1} of {len(table.levels)}",

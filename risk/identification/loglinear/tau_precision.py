@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags, hstack
 from scipy.sparse.linalg import lsqr
 
-from tryst.risk.identification.loglinear.closed_form import ClosedForm, Visited
-from tryst.risk.identification.loglinear.criterion import coefficients, h1, h2, h2_first, second_moment
-from tryst.risk.identification.loglinear.fitting import Fit
-from tryst.risk.models.counts import distinct_rows
+from gemel.risk.identification.loglinear.closed_form import ClosedForm, Visited
+from gemel.risk.identification.loglinear.criterion import coefficients, h1, h2, h2_first, second_moment
+from gemel.risk.identification.loglinear.fitting import Fit
+from gemel.risk.models.counts import distinct_rows
 
 Vector = NDArray[np.float64]
 

@@ -19,11 +19,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.matching.population_law import expected_reciprocal
-from tryst.risk.models import (
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.models import (
     GammaPrior,
     HyperDirichlet,
     ModelAverage,
@@ -39,7 +39,7 @@ from tryst.risk.models import (
     search,
     search_precision,
 )
-from tryst.risk.models.fitted import Estimate
+from gemel.risk.models.fitted import Estimate
 
 Method = Literal["default", "exact", "mc3", "annealing", "occam"]
 
@@ -122,7 +122,7 @@ def fit_models(
     FittedModels
     """
     if method not in METHODS:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="method", got=repr(str(method))
         )
     counts = file.table()
@@ -155,7 +155,7 @@ def _with_prior(
         return enumerate_with_precision(counts, prior)
     if method == "mc3":
         return mc3_with_precision(counts, rng, prior, **settings)
-    raise TrystError(
+    raise GemelError(
         ErrorCode.PARAMETER,
         "a prior on the precision is for default, exact and mc3",
         where="precision",

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
-from tryst.risk.identification.matching.recoding import KnownProbabilities, Recoded, Recoding
-from tryst.risk.models.counts import distinct_rows
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
+from gemel.risk.identification.matching.recoding import KnownProbabilities, Recoded, Recoding
+from gemel.risk.models.counts import distinct_rows
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -105,5 +105,5 @@ def _check(probability: NDArray[np.float64], is_match: NDArray[np.bool_] | None)
         raise _wrong("one truth for each pair", f"{len(is_match)} for {len(probability)} pairs")
 
 
-def _wrong(expected: str, got: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, f"expected {expected}", where="claims", got=got)
+def _wrong(expected: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where="claims", got=got)

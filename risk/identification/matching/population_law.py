@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
@@ -39,7 +39,7 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
     """
     sizes, rates = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64))
     if sizes.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "sample counts must be at least 1 and expected counts finite and not negative",
             where="f, rate",

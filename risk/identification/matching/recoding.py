@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import Codes, Counts, tally
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
-from tryst.risk.models import FittedModel, Graph, JunctionTree
-from tryst.risk.models.bits import mask_of
-from tryst.risk.models.factors import Factor
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.coding import Codes, Counts, tally
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
+from gemel.risk.models import FittedModel, Graph, JunctionTree
+from gemel.risk.models.bits import mask_of
+from gemel.risk.models.factors import Factor
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabil
     """
     file = matching.file
     if tuple(len(own) for own in recoding.groups) != file.levels:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a recoding has a group for every level of every key variable", where="recoding"
         )
     labels = [range(n) for n in recoding.sizes]

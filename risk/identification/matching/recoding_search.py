@@ -18,11 +18,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
-from tryst.risk.identification.matching.category_merging import apply, candidate_pairs, merges, ordered_variables
-from tryst.risk.identification.matching.recoding import KnownProbabilities, Recoded, Recoding, recoded
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
+from gemel.risk.identification.matching.category_merging import apply, candidate_pairs, merges, ordered_variables
+from gemel.risk.identification.matching.recoding import KnownProbabilities, Recoded, Recoding, recoded
 
 Measure = Literal["matches", "cm", "greatest", "cm_given_um", "cm_given_su"]
 
@@ -116,9 +116,9 @@ def minimal_recoding(
     """
     file = matching.file
     if measure not in MEASURES:
-        raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(MEASURES)}", where="measure", got=measure)
+        raise GemelError(ErrorCode.PARAMETER, f"must be one of {', '.join(MEASURES)}", where="measure", got=measure)
     if not 0.0 <= selected <= 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="target", got=f"{selected:g}")
+        raise GemelError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="target", got=f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
     weights = _worth(file, worth or {})
     few = BayesianMatching(
@@ -154,7 +154,7 @@ def minimal_recoding(
 def _worth(file: KeyFile, worth: Mapping[str, float]) -> NDArray[np.float64]:
     unknown = [name for name in worth if name not in file.names]
     if unknown or any(not w > 0 for w in worth.values()):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"there is no key variable {', '.join(unknown)}" if unknown else "worth must be above 0",
             where="worth",

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, measures_of
-from tryst.risk.identification.matching.category_merging import merges, ordered_variables
-from tryst.risk.identification.matching.recoding import Recoding, recoded
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, measures_of
+from gemel.risk.identification.matching.category_merging import merges, ordered_variables
+from gemel.risk.identification.matching.recoding import Recoding, recoded
 
 
 @dataclass(frozen=True)

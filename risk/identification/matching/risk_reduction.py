@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tryst.risk.identification.matching.bayesian_matching import BayesianMatching
-from tryst.risk.identification.matching.category_merging import candidate_pairs, ordered_variables
-from tryst.risk.identification.matching.recoding_search import minimal_recoding
-from tryst.risk.identification.matching.relative_risk import category_risks, variable_risks
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching
+from gemel.risk.identification.matching.category_merging import candidate_pairs, ordered_variables
+from gemel.risk.identification.matching.recoding_search import minimal_recoding
+from gemel.risk.identification.matching.relative_risk import category_risks, variable_risks
 
 _CATEGORIES = 15  # listed
 _MERGED = 40  # levels without an order that are merged two by two

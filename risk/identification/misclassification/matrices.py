@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear.risk import LogLinearRisk
-from tryst.risk.identification.misclassification.perturbation import check_matrix, swapping_matrix
-from tryst.risk.identification.misclassification.risk import misclassification_risk
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.risk import LogLinearRisk
+from gemel.risk.identification.misclassification.perturbation import check_matrix, swapping_matrix
+from gemel.risk.identification.misclassification.risk import misclassification_risk
 
 Stated = Mapping[str, Mapping[str, float]]
 _TOLERANCE = 1e-6  # of sums of stated probabilities, which are scaled to sum to 1
@@ -41,7 +41,7 @@ class Perturbation:
     def __post_init__(self) -> None:
         both = [name for name in self.swapped if name in self.theta]
         if both:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.PARAMETER,
                 f"{', '.join(both)} is both swapped and given a misclassification matrix",
                 where="--swapped, --theta",
@@ -68,7 +68,7 @@ class Perturbation:
         found = {}
         for name in self.names:
             if name not in file.names:
-                raise TrystError(ErrorCode.PARAMETER, f"there is no key variable {name}", where="perturbation")
+                raise GemelError(ErrorCode.PARAMETER, f"there is no key variable {name}", where="perturbation")
             q = file.names.index(name)
             if name in self.theta:
                 found[name] = aligned(self.theta[name], file.labels[q], f"theta of {name}")
@@ -83,14 +83,14 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> NDArray[np.f
 
     Raises
     ------
-    TrystError
+    GemelError
         A level that neither the file nor its population has; a level without a distribution; probabilities that are
         none or do not sum to 1.
     """
     place = {label: k for k, label in enumerate(levels)}
     unknown = sorted({label for true, row in stated.items() for label in (true, *row) if label not in place})
     if unknown:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "a misclassification matrix has levels that neither the records nor the population have",
             where=where,
@@ -99,7 +99,7 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> NDArray[np.f
         )
     absent = len(levels) - len(stated)
     if absent:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "a misclassification matrix needs a distribution for every level",
             where=where,
@@ -113,7 +113,7 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> NDArray[np.f
     if (theta < 0).any() or np.abs(theta.sum(axis=0) - 1.0).max() > _TOLERANCE:
         of_true, of_observed = theta.sum(axis=0), theta.sum(axis=1)
         transposed = np.abs(of_observed - 1.0).max() <= _TOLERANCE
-        raise TrystError(
+        raise GemelError(
             ErrorCode.SOURCE,
             "for each true level the probabilities of what is observed must sum to 1",
             where=where,

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def check_matrix(matrix: ArrayLike, levels: int, where: str) -> NDArray[np.float64]:
     """A misclassification matrix, or an error that states what is wrong with it."""
     theta = np.asarray(matrix, dtype=np.float64)
     if theta.shape != (levels, levels):
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"a misclassification matrix must have {levels} rows and columns, one for each level",
             where=where,
@@ -23,7 +23,7 @@ def check_matrix(matrix: ArrayLike, levels: int, where: str) -> NDArray[np.float
         )
     sums = theta.sum(axis=0)
     if not np.isfinite(theta).all() or (theta < 0).any() or np.abs(sums - 1.0).max() > 1e-9:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             "columns of a misclassification matrix must be distributions: theta[observed, true]",
             where=where,
@@ -59,9 +59,9 @@ def swapping_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
     """
     n = np.asarray(counts, dtype=np.float64)
     if n.ndim != 1 or len(n) < 2 or (n < 0).any() or (n > 0).sum() < 2:
-        raise TrystError(ErrorCode.PARAMETER, "at least two levels must have records", where="counts")
+        raise GemelError(ErrorCode.PARAMETER, "at least two levels must have records", where="counts")
     if not 0.0 <= rate <= 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "a share lies from 0 to 1", where="rate", got=f"{rate:g}")
+        raise GemelError(ErrorCode.PARAMETER, "a share lies from 0 to 1", where="rate", got=f"{rate:g}")
     theta = rate * n[:, None] / (n.sum() - n)[None, :]
     np.fill_diagonal(theta, 1.0 - rate)
     return np.asarray(theta)

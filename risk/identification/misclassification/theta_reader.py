@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.yaml_document import DocumentKind, read_yaml
-from tryst.risk.identification.misclassification.matrices import Stated
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.yaml_document import DocumentKind, read_yaml
+from gemel.risk.identification.misclassification.matrices import Stated
 
 _KIND = DocumentKind("a file of misclassification matrices", ErrorCode.SOURCE, 64 << 20, shows_values=False)
 _TEXTS = (".yaml", ".yml", ".json")
@@ -36,7 +36,7 @@ def read_theta(given: Sequence[str]) -> dict[str, Stated]:
 
     Raises
     ------
-    TrystError
+    GemelError
         A file that is not there or no matrix; a variable given twice.
     """
     found: dict[str, Stated] = {}
@@ -46,7 +46,7 @@ def read_theta(given: Sequence[str]) -> dict[str, Stated]:
         else:
             name, mark, path = each.partition("=")
             if not mark or not name.strip() or Path(path).suffix.lower() != ".csv":
-                raise TrystError(
+                raise GemelError(
                     ErrorCode.PARAMETER,
                     "must be a YAML or JSON file, or a key variable and its CSV file",
                     where="--theta",
@@ -56,7 +56,7 @@ def read_theta(given: Sequence[str]) -> dict[str, Stated]:
             own = {name.strip(): _of_csv(Path(path))}
         for name, stated in own.items():
             if name in found:
-                raise TrystError(ErrorCode.PARAMETER, f"{name} has two misclassification matrices", where="--theta")
+                raise GemelError(ErrorCode.PARAMETER, f"{name} has two misclassification matrices", where="--theta")
             found[name] = stated
     return found
 
@@ -114,13 +114,13 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
+        raise GemelError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
     except (UnicodeDecodeError, OSError) as error:
-        raise TrystError(ErrorCode.SOURCE, "could not be read as UTF-8 text", where=str(path)) from error
+        raise GemelError(ErrorCode.SOURCE, "could not be read as UTF-8 text", where=str(path)) from error
 
 
-def _no_matrix(where: str, needed: str) -> TrystError:
-    return TrystError(
+def _no_matrix(where: str, needed: str) -> GemelError:
+    return GemelError(
         ErrorCode.SOURCE,
         f"is no misclassification matrix: {needed}",
         where=where,

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from tryst.risk.report import draw
-from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.risk.report import draw
+from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 _COLOURS = {"calibrated": INK, "modelled": TEAL, "log-linear": OCHRE, "true": RUST}
 _SCORES = {**_COLOURS, "IS": RUST, "SUDA": SOFT, "individual": GREY}

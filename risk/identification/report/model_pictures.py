@@ -10,10 +10,10 @@ import altair as alt
 import numpy as np
 from markupsafe import Markup
 
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.pictures import draw_graph, draw_junction_tree
-from tryst.risk.report import draw
-from tryst.risk.report.palette import OCHRE, RUST, SOFT, TEAL
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.pictures import draw_graph, draw_junction_tree
+from gemel.risk.report import draw
+from gemel.risk.report.palette import OCHRE, RUST, SOFT, TEAL
 
 
 def model_pictures(assessment: Mapping[str, Any], prefix: str) -> dict[str, Markup]:

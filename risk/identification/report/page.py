@@ -7,15 +7,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tryst.risk.identification.report.charts import (
+from gemel.risk.identification.report.charts import (
     cumulative_chart,
     histogram_chart,
     logit_rank_chart,
     share_chart,
 )
-from tryst.risk.identification.report.model_pictures import model_pictures
-from tryst.risk.report import rendered
-from tryst.risk.report.page import number, share
+from gemel.risk.identification.report.model_pictures import model_pictures
+from gemel.risk.report import rendered
+from gemel.risk.report.page import number, share
 
 _PARTS = (
     "privacy_models.html.j2",

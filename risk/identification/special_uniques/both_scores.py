@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.special_uniques.suda import minimal_uniques
-from tryst.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.special_uniques.suda import minimal_uniques
+from gemel.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
 
 _CATEGORIES = 20  # listed
 

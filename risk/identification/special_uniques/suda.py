@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.processors import processors
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.special_uniques.suda_kernels import minimal, packed, uniques
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.processors import processors
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.special_uniques.suda_kernels import minimal, packed, uniques
 
 _MAX_KEYS = 62  # bits of a subset
 
@@ -118,7 +118,7 @@ def minimal_uniques(
 
     Raises
     ------
-    TrystError
+    GemelError
         A size under 1, more than 62 keys, or more found than the limit: give a largest size then.
 
     Notes
@@ -134,10 +134,10 @@ def minimal_uniques(
        doi:10.1007/s10618-007-0078-6
     """
     if file.n_keys > _MAX_KEYS:
-        raise TrystError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys are searched", got=str(file.n_keys))
+        raise GemelError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys are searched", got=str(file.n_keys))
     maximum = file.n_keys if max_size is None else max_size
     if maximum < 1:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER, "a minimal unique has at least one key", where="max_size", got=str(maximum)
         )
     maximum = min(maximum, file.n_keys)
@@ -179,7 +179,7 @@ def _searched(file: KeyFile, maximum: int, threads: int, limit: int) -> tuple[ND
             rows, layout, candidate, levels[order], highest, part, _PARTS, maximum, held, task, limit
         )
         if not whole or held.sum() > limit:
-            raise TrystError(
+            raise GemelError(
                 ErrorCode.MEMORY,
                 "there are too many minimal sample uniques to be held",
                 where=f"{file.n_keys} keys",

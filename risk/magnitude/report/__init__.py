@@ -1,5 +1,5 @@
 """The report on magnitude tables: one HTML file."""
 
-from tryst.risk.magnitude.report.page import render
+from gemel.risk.magnitude.report.page import render
 
 __all__ = ["render"]

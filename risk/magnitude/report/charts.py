@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from tryst.risk.report import draw
-from tryst.risk.report.palette import OCHRE, RUST, TEAL
+from gemel.risk.report import draw
+from gemel.risk.report.palette import OCHRE, RUST, TEAL
 
 _SHOWN = 25
 _FAR = 3.0  # relative to the value; what reaches further is drawn so far

@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tryst.risk.magnitude.report.charts import doubt_chart
-from tryst.risk.report import rendered
-from tryst.risk.report.page import number
+from gemel.risk.magnitude.report.charts import doubt_chart
+from gemel.risk.report import rendered
+from gemel.risk.report.page import number
 
 _SHOWN = 60
 

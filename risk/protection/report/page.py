@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.risk.protection.policy_decision import decision_words
-from tryst.risk.protection.report.charts import frontier_chart, lost_chart
-from tryst.risk.report import rendered
-from tryst.risk.report.page import number, share
+from gemel.risk.protection.policy_decision import decision_words
+from gemel.risk.protection.report.charts import frontier_chart, lost_chart
+from gemel.risk.report import rendered
+from gemel.risk.report.page import number, share
 
 _ROWS = (
     ("combinations", "combinations of key values", False),

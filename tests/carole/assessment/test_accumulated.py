@@ -7,10 +7,10 @@ import json
 import pytest
 
 from benchmarks._built_population import Built
-from tryst.carole.assessment import Assessment, assess
-from tryst.carole.assessment.accumulated import accumulated
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.documents.result_warning import result_warning
+from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment.accumulated import accumulated
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.result_warning import result_warning
 
 
 def test_nothing_before() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.attribution_gain import ExpectedCells, PossibleMatches, drawn_rises, greatest_rise
+from gemel.carole.assessment.attribution_gain import ExpectedCells, PossibleMatches, drawn_rises, greatest_rise
 
 LEVELS = 3
 BACKGROUND = np.repeat(np.arange(LEVELS), [1000, 600, 400])

@@ -14,8 +14,8 @@ import pytest
 
 from benchmarks._attributed_links import linked, made, specification
 from benchmarks.attribution_truth import Claim, claims, compared, rows
+from gemel.common.documents.linkage_document import LinkageDocument
 from tests.carole.engine.no_statistics import NO_STATISTICS
-from tryst.common.documents.linkage_document import LinkageDocument
 
 REPLICATES, LINKS, SEED = 12, 300, 110
 SPEC = specification("little", 0.1)

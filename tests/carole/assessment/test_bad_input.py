@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Trait, specification
+from gemel.carole.assessment import Combined, assess
+from gemel.common.errors import GemelError
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
-from tryst.carole.assessment import Combined, assess
-from tryst.common.errors import TrystError
 
 RUN = "0" * 32
 
@@ -95,10 +95,10 @@ def test_an_invalid_output_is_refused() -> None:
     spec = specification(SMALL, (0.5, 0.5, 0.25))
     codes = random_codes(5)
     rows, sure = np.arange(5), np.ones(5)
-    with pytest.raises(TrystError, match="outside its file"):
+    with pytest.raises(GemelError, match="outside its file"):
         Combined(tuple(spec.variables), codes, codes, rows + 1, rows, sure, rows, rows, sure)
-    with pytest.raises(TrystError, match="expected probabilities"):
+    with pytest.raises(GemelError, match="expected probabilities"):
         Combined(tuple(spec.variables), codes, codes, rows, rows, sure * 2, rows, rows, sure)
     combined = Combined(tuple(spec.variables), codes, codes, rows, rows, sure, rows, rows, sure)
-    with pytest.raises(TrystError, match="requests no assessment"):
+    with pytest.raises(GemelError, match="requests no assessment"):
         assess(combined, spec.model_copy(update={"assessment": None}), RUN)

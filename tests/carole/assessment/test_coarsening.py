@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, built
-from tryst.carole.assessment import Assessment, Combined, assess, coarsening_search
-from tryst.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
-from tryst.carole.assessment.coarsening_search import Costs, Search, minimal_coarsening
-from tryst.carole.assessment.differences import EarlierRelease
-from tryst.carole.assessment.ladders import Ladder, Levels, alike, as_levels, ladders_of
-from tryst.carole.assessment.protected import UNCHANGED, Protected, protected
-from tryst.carole.assessment.released_counts import counted, unpack
-from tryst.common.specification import Specification, dump_specification, load_specification
-from tryst.risk.models import FittedModel, Graph, JointDistribution, JointVariable, JunctionTree
-from tryst.risk.models.bits import members
-from tryst.risk.models.factors import Factor
+from gemel.carole.assessment import Assessment, Combined, assess, coarsening_search
+from gemel.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
+from gemel.carole.assessment.coarsening_search import Costs, Search, minimal_coarsening
+from gemel.carole.assessment.differences import EarlierRelease
+from gemel.carole.assessment.ladders import Ladder, Levels, alike, as_levels, ladders_of
+from gemel.carole.assessment.protected import UNCHANGED, Protected, protected
+from gemel.carole.assessment.released_counts import counted, unpack
+from gemel.common.specification import Specification, dump_specification, load_specification
+from gemel.risk.models import FittedModel, Graph, JointDistribution, JointVariable, JunctionTree
+from gemel.risk.models.bits import members
+from gemel.risk.models.factors import Factor
 
 PROTECT = """\
   protect:

@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, Trait, specification
+from gemel.carole.assessment import Combined
+from gemel.carole.assessment.attribution import Groups, by_variable, learnt
+from gemel.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
+from gemel.carole.assessment.expected_matches import Believed, unique_links, with_interval
+from gemel.carole.assessment.keys import key_file
+from gemel.carole.assessment.membership import membership
+from gemel.carole.assessment.options import _effect, _recodings
+from gemel.carole.assessment.publication import recovery
+from gemel.common.specification.model.assessment import AssessmentSpec, PublishedTable
+from gemel.risk.attribution.microdata import attributions, classes, l_diversity
+from gemel.risk.identification.matching.recoding import Recoding
 from tests.risk.attribution.definition import sap_by_inclusion
-from tryst.carole.assessment import Combined
-from tryst.carole.assessment.attribution import Groups, by_variable, learnt
-from tryst.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
-from tryst.carole.assessment.expected_matches import Believed, unique_links, with_interval
-from tryst.carole.assessment.keys import key_file
-from tryst.carole.assessment.membership import membership
-from tryst.carole.assessment.options import _effect, _recodings
-from tryst.carole.assessment.publication import recovery
-from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
-from tryst.risk.attribution.microdata import attributions, classes, l_diversity
-from tryst.risk.identification.matching.recoding import Recoding
 
 
 def policy(**changes: object) -> AssessmentSpec:
@@ -150,7 +150,7 @@ def test_a_recoding_without_a_new_fit_is_the_same_file(
 ) -> None:
     """Counts after a recoding are those of the recoded records; nothing changes by recoding nothing; risks fall."""
     if maximum is not None:
-        monkeypatch.setattr("tryst.carole.assessment.cell_risk.EXACT_KEYS", maximum)
+        monkeypatch.setattr("gemel.carole.assessment.cell_risk.EXACT_KEYS", maximum)
     combined = population.combined
     names = combined.with_role("key")
     file = key_file(combined.codes[:, combined.columns(names)], names, 0.25)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import Built
-from tryst.carole.assessment import Assessment, Combined, assess
-from tryst.carole.assessment import released_counts as kept
-from tryst.carole.assessment.differences import EarlierRelease, differences
-from tryst.carole.assessment.released_counts import ReleasedCounts, coding, counted, pack, unpack
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.assessment import PublishedTable
+from gemel.carole.assessment import Assessment, Combined, assess
+from gemel.carole.assessment import released_counts as kept
+from gemel.carole.assessment.differences import EarlierRelease, differences
+from gemel.carole.assessment.released_counts import ReleasedCounts, coding, counted, pack, unpack
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.assessment import PublishedTable
 
 OWN, OTHER = coding("built", bytes(32), 1), coding("another", bytes(32), 1)
 
@@ -196,7 +196,7 @@ def table(levels: int, cells: list[int], counts: list[int]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": "tryst released counts 2"},
+        {"format": "gemel released counts 2"},
         {"tables": [table(0, [], [])]},
         {"tables": [table(2, [2], [1])]},
         {"tables": [table(2, [0], [0])]},
@@ -208,7 +208,7 @@ def table(levels: int, cells: list[int], counts: list[int]) -> dict[str, Any]:
 )
 def test_counts_of_another_form_are_refused(change: dict[str, Any]) -> None:
     content = {**json.loads(pack(ReleasedCounts(OWN, 1, ()))), **change}
-    with pytest.raises(TrystError, match="tryst released counts 1") as caught:
+    with pytest.raises(GemelError, match="gemel released counts 1") as caught:
         unpack(json.dumps(content).encode())
     assert caught.value.code is ErrorCode.VAULT
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks._built_population import Built
+from gemel.carole.assessment import Assessment, assess
+from gemel.common.disclosure_measures import MEASURES
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
-from tryst.carole.assessment import Assessment, assess
-from tryst.common.disclosure_measures import MEASURES
 
 FORM = {
     "former_projects",

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Built, built
+from gemel.carole.assessment import Assessment, assess
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.specification import dump_specification, load_specification
 from tests.carole.engine.no_statistics import NO_STATISTICS
-from tryst.carole.assessment import Assessment, assess
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.specification import dump_specification, load_specification
 
 CHECK = {"value": 0.99, "lower": 0.95, "upper": 0.995}
 BOOTSTRAP = {"value": 0.999, "lower": 0.99, "upper": 1.0}

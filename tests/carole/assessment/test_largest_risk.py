@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.cell_risk import Cells
-from tryst.carole.assessment.largest_risk import by_frequency, by_model, ends, rates
-from tryst.risk.identification.matching.population_law import expected_reciprocal
-from tryst.risk.identification.population_spectrum import Pitman, Spectrum, fit_pitman
+from gemel.carole.assessment.cell_risk import Cells
+from gemel.carole.assessment.largest_risk import by_frequency, by_model, ends, rates
+from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.population_spectrum import Pitman, Spectrum, fit_pitman
 
 
 def cells_of(counts: NDArray[np.int64], outside: NDArray[np.float64]) -> Cells:

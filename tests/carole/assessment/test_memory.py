@@ -11,14 +11,14 @@ import pytest
 
 from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import SMALL, WIDE, Built, built
-from tryst.carole.assessment import Assessment, assess
-from tryst.carole.assessment.joint_model import joint_model
-from tryst.carole.assessment.keys import key_file
-from tryst.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
-from tryst.carole.engine.resources import Resources
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.special_uniques import suda
-from tryst.risk.identification.special_uniques.suda import largest_within
+from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment.joint_model import joint_model
+from gemel.carole.assessment.keys import key_file
+from gemel.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
+from gemel.carole.engine.resources import Resources
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification.special_uniques import suda
+from gemel.risk.identification.special_uniques.suda import largest_within
 
 RUN = "r" * 32
 
@@ -96,7 +96,7 @@ def test_an_assessment_that_does_not_fit_is_refused_before_it_begins(population:
     minimum = population.combined.n_bytes + needed(population.combined, policy_of(population))
     assert left_for_uniques(population.combined, policy_of(population), Resources(minimum + 5, 2)) == Resources(5, 2)
     stages: list[str] = []
-    with pytest.raises(TrystError, match="the assessment of the combined output needs") as caught:
+    with pytest.raises(GemelError, match="the assessment of the combined output needs") as caught:
         assess(
             population.combined,
             population.spec,

@@ -9,6 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.assessment import assess
+from gemel.carole.assessment.inferred_values import sensitive_values
+from gemel.carole.assessment.modelled_attribution import modelled_attribution
+from gemel.common.errors import GemelErrors
 from tests.carole.assessment.test_released_joint import (
     BY_AGE,
     TEXT,
@@ -19,10 +23,6 @@ from tests.carole.assessment.test_released_joint import (
     people,
     specification,
 )
-from tryst.carole.assessment import assess
-from tryst.carole.assessment.inferred_values import sensitive_values
-from tryst.carole.assessment.modelled_attribution import modelled_attribution
-from tryst.common.errors import TrystErrors
 
 
 def measures(codes: Any, probability: Any, joint: Any) -> dict[str, Any]:
@@ -130,5 +130,5 @@ def test_a_limit_needs_a_latent_step() -> None:
     found = assess(output(people("age")), spec, "r" * 32, joint=joint_of(people("age"), BY_AGE))
     assert "modelled_attribution" in found.breaches
     bare = text.replace("latent: {precision: PRECISION}\nrelease: {joint: alice}\n", "")
-    with pytest.raises(TrystErrors, match=r"limits\.modelled_attribution: there is no joint model"):
+    with pytest.raises(GemelErrors, match=r"limits\.modelled_attribution: there is no joint model"):
         specification(text=bare)

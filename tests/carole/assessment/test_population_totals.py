@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks._claimed_combined import Errors, sampled
-from tryst.carole.assessment.calibrated_links import CalibratedLinks, Combinations, Thinned
-from tryst.carole.assessment.expected_matches import Believed
-from tryst.carole.assessment.keys import key_file
-from tryst.carole.assessment.population_totals import Laws, LogTotal
-from tryst.carole.assessment.true_links import TrueLinks
-from tryst.risk.identification.calibration.records import calibrated_risk
+from gemel.carole.assessment.calibrated_links import CalibratedLinks, Combinations, Thinned
+from gemel.carole.assessment.expected_matches import Believed
+from gemel.carole.assessment.keys import key_file
+from gemel.carole.assessment.population_totals import Laws, LogTotal
+from gemel.carole.assessment.true_links import TrueLinks
+from gemel.risk.identification.calibration.records import calibrated_risk
 
 
 def test_thinning_is_the_sum_over_all_ways_in_which_links_may_be_true() -> None:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL
+from gemel.carole.assessment.publication import publication, recovery
+from gemel.common.specification.model.assessment import PublishedTable
 from tests.carole.assessment.test_definitions import output
-from tryst.carole.assessment.publication import publication, recovery
-from tryst.common.specification.model.assessment import PublishedTable
 
 NAMES = [trait.name for trait in SMALL]
 

@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
+from gemel.carole.assessment import Assessment
+from gemel.carole.assessment.attribution import SENSITIVE_MEASURES
+from gemel.carole.assessment.identification import KEY_MEASURES
+from gemel.common.disclosure_measures import MEASURES, QUESTIONS, register, report_order
+from gemel.common.errors import GemelError
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
-from tryst.carole.assessment import Assessment
-from tryst.carole.assessment.attribution import SENSITIVE_MEASURES
-from tryst.carole.assessment.identification import KEY_MEASURES
-from tryst.common.disclosure_measures import MEASURES, QUESTIONS, register, report_order
-from tryst.common.errors import TrystError
 
 THROW_AWAY = """
-from tryst.common.disclosure_measures import FOUND, DisclosureMeasure, measures_table, register
+from gemel.common.disclosure_measures import FOUND, DisclosureMeasure, measures_table, register
 
 register([
     DisclosureMeasure(
@@ -31,8 +31,8 @@ register([
     )
 ])
 
-from tryst.carole.assessment.identification import KEY_MEASURES
-from tryst.carole.assessment.measures import Measure
+from gemel.carole.assessment.identification import KEY_MEASURES
+from gemel.carole.assessment.measures import Measure
 
 def halved(records):
     whole = KEY_MEASURES["sample_uniques"](records)
@@ -43,10 +43,10 @@ KEY_MEASURES["half_uniques"] = halved
 import json
 import numpy as np
 from benchmarks._built_population import SMALL, built
-from tryst.carole.assessment import assess
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import dump_specification, json_schema, load_specification, specification_digest
-from tryst.coordinator.reports.disclosure import render_risk_report
+from gemel.carole.assessment import assess
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import dump_specification, json_schema, load_specification, specification_digest
+from gemel.coordinator.reports.disclosure import render_risk_report
 
 limits = "half_uniques: 0.01, correct_matches: 0.5"
 population = built(SMALL, 300, (0.3, 0.3), np.random.default_rng(1), limits)
@@ -55,7 +55,7 @@ assert "half_uniques: 0.01" in text
 assert specification_digest(load_specification(text, "again")) == specification_digest(population.spec)
 try:
     load_specification(text.replace("half_uniques: 0.01", "half_uniques: 0.7"), "too large")
-except TrystErrors as error:
+except GemelErrors as error:
     assert "limits.half_uniques" in str(error)
 else:
     raise AssertionError("a limit out of its range was taken")
@@ -97,5 +97,5 @@ def test_the_report_shows_every_measure_once_under_its_question() -> None:
 
 
 def test_a_name_is_given_once() -> None:
-    with pytest.raises(TrystError, match="a disclosure measure of this name exists"):
+    with pytest.raises(GemelError, match="a disclosure measure of this name exists"):
         register([MEASURES["correct_matches"]])

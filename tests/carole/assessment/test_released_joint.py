@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gemel.carole.assessment import Combined, assess
+from gemel.carole.assessment.inferred_values import possible_probabilities
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import Specification, load_specification, specification_notes
+from gemel.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
 from tests.carole.engine.no_statistics import NO_STATISTICS
 from tests.specifications import heading
-from tryst.carole.assessment import Combined, assess
-from tryst.carole.assessment.inferred_values import possible_probabilities
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import Specification, load_specification, specification_notes
-from tryst.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
 
 TEXT = (
     heading("joined")
@@ -220,7 +220,7 @@ def test_what_a_person_has_follows_by_bayes_rule() -> None:
 
 @pytest.mark.parametrize("change", [("release: {joint: alice}\n", ""), ("role: sensitive", "role: other")])
 def test_a_limit_needs_what_it_judges(change: tuple[str, str]) -> None:
-    with pytest.raises(TrystErrors, match=r"limits\.joint_attribution: no joint distribution is released"):
+    with pytest.raises(GemelErrors, match=r"limits\.joint_attribution: no joint distribution is released"):
         specification(text=TEXT.replace(*change))
 
 

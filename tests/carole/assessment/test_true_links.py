@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from benchmarks._claimed_combined import Errors, Sampled, sampled
-from tryst.carole.assessment.calibrated_links import Combinations
-from tryst.carole.assessment.expected_matches import (
+from gemel.carole.assessment.calibrated_links import Combinations
+from gemel.carole.assessment.expected_matches import (
     Believed,
     Supposed,
     unique_links,
     unique_matches,
     with_interval,
 )
-from tryst.carole.assessment.measures import Measure
-from tryst.carole.assessment.true_links import Halves, TrueLinks, true_links
-from tryst.common.specification.model.assessment import Fraction
+from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.true_links import Halves, TrueLinks, true_links
+from gemel.common.specification.model.assessment import Fraction
 
 SEED, REPLICATES = 30, 12
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.common.encoding.signature_sets import NO_KEY, FieldSignatures
 from tests.carole.comparison.definition import agreeing_bits, jaccard_estimate
-from tryst.common.encoding.signature_sets import NO_KEY, FieldSignatures
 
 
 def candidate_pairs(

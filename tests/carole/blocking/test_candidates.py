@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.blocking import AllPairs, CandidatePairs
+from gemel.common.errors import GemelError
 from tests.carole.blocking.definition import candidate_pairs
-from tryst.carole.blocking import AllPairs, CandidatePairs
-from tryst.common.errors import TrystError
 
 
 def streamed(source, size):
@@ -61,7 +61,7 @@ def test_thirty_two_rules_fit_the_mask():
     one = np.array([1], np.uint64)
     source = CandidatePairs([one] * 32, [one] * 32)
     assert streamed(source, 10) == {(0, 0): 2**32 - 1}
-    with pytest.raises(TrystError, match="1 to 32 blocking rules"):
+    with pytest.raises(GemelError, match="1 to 32 blocking rules"):
         CandidatePairs([one] * 33, [one] * 33)
 
 
@@ -74,5 +74,5 @@ def test_large_blocks_are_reported_by_size_only():
 
 
 def test_arrays_of_different_length_are_refused():
-    with pytest.raises(TrystError, match="one key per row"):
+    with pytest.raises(GemelError, match="one key per row"):
         CandidatePairs([np.ones(2, np.uint64), np.ones(3, np.uint64)], [np.ones(1, np.uint64)] * 2)

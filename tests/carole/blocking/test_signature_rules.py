@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.blocking import KeyedRule, UnionPairs, ValueRule
+from gemel.carole.blocking.bands import band_keys
+from gemel.carole.blocking.block_size_cap import value_keys, without_large_blocks
+from gemel.carole.blocking.value_relation import canopy_pairs, similar_pairs
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.blocking import Bands
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
-from tryst.carole.blocking import KeyedRule, UnionPairs, ValueRule
-from tryst.carole.blocking.bands import band_keys
-from tryst.carole.blocking.block_size_cap import value_keys, without_large_blocks
-from tryst.carole.blocking.value_relation import canopy_pairs, similar_pairs
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.blocking import Bands
 
 MANY = 10**6
 
@@ -109,10 +109,10 @@ def test_a_tree_of_many_signatures_finds_what_comparing_each_pair_finds():
     rows = np.repeat(np.arange(a.n_distinct), np.diff(found.first))
     assert np.array_equal(np.stack([rows, found.partner], axis=1), expected)
     for minimum in (0.0, 0.3):
-        with pytest.raises(TrystError, match="require more similarity") as caught:
+        with pytest.raises(GemelError, match="require more similarity") as caught:
             similar_pairs(a, b, minimum, 100, nothing)
         assert caught.value.code == ErrorCode.MEMORY
-    with pytest.raises(TrystError, match="require more similarity"):
+    with pytest.raises(GemelError, match="require more similarity"):
         canopy_pairs(a, b, 0.9, 0.3, 1, 100, nothing)
 
 
@@ -134,7 +134,7 @@ def test_pairs_share_a_band_as_often_as_by_the_formula(randomised_response):
 def test_bands_that_do_not_fit_are_refused():
     a, _ = two_fields(1)
     for bands, bits in ((3, 43), (1, 64), (0, 4), (2, 0)):
-        with pytest.raises(TrystError, match="fit into the signature"):
+        with pytest.raises(GemelError, match="fit into the signature"):
             band_keys(a, bands, bits)
 
 

@@ -8,15 +8,15 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from gemel.carole.cluster.cluster_units import cluster_units
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.engine import Resources
+from gemel.carole.store import Store
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
 from tests.carole.cluster.processes import HeldStore, at, in_a_run, small_units
-from tryst.carole.cluster.cluster_units import cluster_units
-from tryst.carole.cluster.engine_section import DaskEngine
-from tryst.carole.engine import Resources
-from tryst.carole.store import Store
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
 
 
 def main(folder: Path, certificates: Path, address: str, stage: str) -> None:

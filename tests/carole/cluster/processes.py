@@ -11,22 +11,22 @@ from typing import Any, NamedTuple
 import pytest
 
 from benchmarks._cluster_processes import ClusterProcesses
+from gemel.carole.engine import Contribution, Resources, compare
+from gemel.carole.store import Store
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.store import milliseconds
+from gemel.common.encoding.payload import to_bytes
+from gemel.common.encoding.signature_sets import SignatureSet, layout_of
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.wire.chunks import chunk_slices, root_digest
 from tests.carole.engine.test_shards import PLAN, people, sets_of
 from tests.carole.trial import PROJECT, UPLOADS, contributed
 from tests.carole.trial import Contribution as RandomContribution
-from tryst.carole.engine import Contribution, Resources, compare
-from tryst.carole.store import Store
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.store import milliseconds
-from tryst.common.encoding.payload import to_bytes
-from tryst.common.encoding.signature_sets import SignatureSet, layout_of
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Side
-from tryst.common.progress import Progress
-from tryst.common.wire.chunks import chunk_slices, root_digest
 
 
 class SetContribution(RandomContribution):
@@ -113,7 +113,7 @@ class HeldCluster(ClusterProcesses):
 @contextmanager
 def small_units(pairs: int = 2000):  # type: ignore[no-untyped-def]
     """Units of few pairs, so that a small file has many."""
-    from tryst.carole.engine import shards
+    from gemel.carole.engine import shards
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "UNIT_PAIRS", pairs)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from tryst.carole.cluster.certificates import make_certificates
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.certificates import load_certificate
+from gemel.carole.cluster.certificates import make_certificates
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.certificates import load_certificate
 
 
 def test_certificates_are_made_once_and_more_can_be_added(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_certificates_are_made_once_and_more_can_be_added(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["", "../out", "a/b", ".hidden", "authority", "x" * 65])
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         make_certificates(tmp_path / "cluster", (name,))
     assert caught.value.code is ErrorCode.PARAMETER
     assert [path.name for path in (tmp_path / "cluster").iterdir()] == ["authority"]

@@ -19,18 +19,18 @@ from typing import Any
 
 import pytest
 
+from gemel.carole.cluster import cluster_units as units
+from gemel.carole.cluster.certificates import make_certificates
+from gemel.carole.cluster.installed import installed
+from gemel.carole.cluster.remote import carried_out
+from gemel.carole.cluster.tls import require_admitted
+from gemel.carole.engine import Resources
+from gemel.carole.engine.unit_pool import LostUnitError
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Side
+from gemel.common.rpc.status import passes
 from tests.carole.cluster.processes import HeldCluster, HeldStore, again, at, in_a_run, small_units
-from tryst.carole.cluster import cluster_units as units
-from tryst.carole.cluster.certificates import make_certificates
-from tryst.carole.cluster.installed import installed
-from tryst.carole.cluster.remote import carried_out
-from tryst.carole.cluster.tls import require_admitted
-from tryst.carole.engine import Resources
-from tryst.carole.engine.unit_pool import LostUnitError
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Side
-from tryst.common.rpc.status import passes
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -46,8 +46,8 @@ def expected(held: HeldStore) -> list[Any]:
     return in_a_run(held, Resources(1 << 30, 2))
 
 
-def refused(held: HeldStore, resources: Resources, **run: Any) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(held: HeldStore, resources: Resources, **run: Any) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         in_a_run(held, resources, **run)
     return caught.value
 
@@ -114,7 +114,7 @@ def test_an_object_that_is_gone_or_has_another_bit_ends_the_run_with_its_shard(
 
 def test_a_worker_of_another_version_is_sent_no_work(held: HeldStore, cluster: HeldCluster, tmp_path: Path) -> None:
     """Another version: this source with one line more."""
-    for part in ("tryst", "protos", "common", "risk", "carole"):
+    for part in ("gemel", "protos", "common", "risk", "carole"):
         shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     changed = tmp_path / "carole" / "engine" / "shard_work.py"
     changed.write_text(changed.read_text() + "\n# Another version.\n")
@@ -126,12 +126,12 @@ def test_a_worker_of_another_version_is_sent_no_work(held: HeldStore, cluster: H
     assert error.code is ErrorCode.CONFIGURATION
     assert error.what == "a worker must have the same installation as Carole"
     assert error.where.startswith("worker other at tls://127.0.0.1:")
-    assert f"instead of {installed()['tryst']}" in error.got
+    assert f"instead of {installed()['gemel']}" in error.got
     assert "numpy" not in error.got
 
 
 def test_a_unit_reaches_no_worker_that_joined_with_another_version_meanwhile() -> None:
-    with pytest.raises(TrystError, match=r"same installation as Carole, got numpy .* instead of 1\.2\.3"):
+    with pytest.raises(GemelError, match=r"same installation as Carole, got numpy .* instead of 1\.2\.3"):
         carried_out({**installed(), "numpy": "1.2.3"}, os.getpid)
     assert carried_out(installed(), os.getpid) == os.getpid()
 

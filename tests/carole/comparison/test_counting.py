@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.carole.comparison.counting import PatternCounter, merged
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.packing import Packing
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.comparison.counting import PatternCounter, merged
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.packing import Packing
+from gemel.common.errors import ErrorCode, GemelError
 
 ONE = np.ones(1, dtype=np.int64)
 KEYS = st.lists(st.tuples(st.integers(0, 9) | st.integers(0, 2**63 - 1), st.integers(0, 2) | st.just(2**32 - 1)))
@@ -74,7 +74,7 @@ def test_packing_can_be_undone(gamma, draw):
 def test_more_vectors_than_a_code_can_hold_are_refused():
     assert Packing(["f"] * 15, [15] * 15).strides[-1] == 2**56
     with pytest.raises(
-        TrystError, match=r"fewer than 2\*\*63 possible comparison vectors, got 2\*\*64 .*: f0 15, f1 15"
+        GemelError, match=r"fewer than 2\*\*63 possible comparison vectors, got 2\*\*64 .*: f0 15, f1 15"
     ) as caught:
         Packing([f"f{q}" for q in range(16)], [15] * 16)
     assert caught.value.code == ErrorCode.PARAMETER
@@ -86,7 +86,7 @@ def test_a_memory_budget_is_kept():
     assert not budget.try_take(30 * 2**20, share=0.5)
     assert budget.try_take(20 * 2**20, share=0.5)
     with pytest.raises(
-        TrystError, match=r"the next thing needs 30 MiB .* 20 MiB are left .*grant 110 MiB or more"
+        GemelError, match=r"the next thing needs 30 MiB .* 20 MiB are left .*grant 110 MiB or more"
     ) as e:
         budget.take(30 * 2**20, "the next thing", "do without")
     assert e.value.code == ErrorCode.MEMORY

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
+from gemel.common.encoding.signature_sets import FieldSignatures
 from tests.carole.comparison.definition import agreeing_bits, level
-from tryst.carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
-from tryst.common.encoding.signature_sets import FieldSignatures
 
 BITS = 128
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.carole.comparison import definition
-from tryst.carole.comparison.levels import (
+from gemel.carole.comparison.levels import (
     FieldComparison,
     equal_pairs,
     level_counts,
     level_distribution,
     level_table,
 )
-from tryst.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
-from tryst.common.encoding.signature_sets import FieldSignatures
+from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
+from gemel.common.encoding.signature_sets import FieldSignatures
+from tests.carole.comparison import definition
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 EM15 = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.999, 1.0)

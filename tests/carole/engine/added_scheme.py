@@ -9,11 +9,11 @@ import importlib.machinery
 from types import CodeType
 
 ADDED = {
-    "tryst.common.specification.model.schemes": """
+    "gemel.common.specification.model.schemes": """
 SCHEMES["halved"] = SchemeFacts("halved", "half", "half of a weight", binary=True, graded=True, calibrated=False)
 SchemeName = Literal[tuple(SCHEMES)]
 """,
-    "tryst.carole.fellegi_sunter.schemes": """
+    "gemel.carole.fellegi_sunter.schemes": """
 SCHEMES["halved"] = AgreementScheme(known.SCHEMES["halved"], lambda a, d, s: log_ratio_shaded(a, d, s) / 2)
 """,
 }
@@ -33,13 +33,13 @@ def check() -> None:
     """Name the scheme in a specification, link under it, and read about it."""
     import numpy as np
 
+    from gemel.carole.engine import Resources, link
+    from gemel.carole.engine.run_documents import findings
+    from gemel.carole.engine.specified import plan_of
+    from gemel.common.specification import json_schema, specification_notes
+    from gemel.coordinator.reports.linkage import wording
     from tests.carole.engine.conftest import TwoFiles
     from tests.common.specification.test_schemes_of_the_model import with_scheme
-    from tryst.carole.engine import Resources, link
-    from tryst.carole.engine.run_documents import findings
-    from tryst.carole.engine.specified import plan_of
-    from tryst.common.specification import json_schema, specification_notes
-    from tryst.coordinator.reports.linkage import wording
 
     spec = with_scheme("halved")
     assert any(note.startswith("Scheme halved: its match probabilities") for note in specification_notes(spec))

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tryst.carole.engine import Resources, RulePlan, link
-from tryst.carole.engine.plan_parts import Bands, Canopies, Similar
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.carole.engine import Resources, RulePlan, link
+from gemel.carole.engine.plan_parts import Bands, Canopies, Similar
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 FORMED = [Bands("town", 4, 16), Canopies("town", 0.9, 0.6), Similar("town", 0.8)]

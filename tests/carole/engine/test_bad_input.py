@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
-from tryst.carole.fellegi_sunter import SCHEMES, MPrior
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from gemel.carole.fellegi_sunter import SCHEMES, MPrior
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 
@@ -73,7 +73,7 @@ def test_all_values_equal_cannot_be_linked(files, scheme):
     a, b = files.a, files.b
     for field in plan.fields:
         a, b = constant(a, field.name), constant(b, field.name)
-    with pytest.raises(TrystError, match="no field takes two levels") as caught:
+    with pytest.raises(GemelError, match="no field takes two levels") as caught:
         run(a, b, plan)
     assert caught.value.code is ErrorCode.NOT_IDENTIFIED
 
@@ -104,7 +104,7 @@ def test_files_without_anyone_in_common_give_few_links(files, scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_one_record_a_file_is_refused_and_one_against_many_is_not(files, scheme):
     plan = files.plan(blocked=False, scheme=scheme)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         run(rows(files.a, 1), rows(files.b, 1), plan)
     assert caught.value.code is ErrorCode.NOT_IDENTIFIED
     found = run(rows(files.a, 1), files.b, plan)
@@ -122,7 +122,7 @@ def test_one_record_a_file_is_refused_and_one_against_many_is_not(files, scheme)
     ],
 )
 def test_levels_out_of_order_are_refused(bounds, what):
-    with pytest.raises(TrystError, match=what) as caught:
+    with pytest.raises(GemelError, match=what) as caught:
         LinkagePlan((FieldPlan("surname", 64, bounds),))
     assert caught.value.code is ErrorCode.PARAMETER
 
@@ -130,7 +130,7 @@ def test_levels_out_of_order_are_refused(bounds, what):
 @pytest.mark.parametrize(("assignment", "possible"), [("one_to_one", "20"), ("many_to_one", "30"), ("none", "600")])
 def test_more_expected_matches_than_the_records_can_have_are_refused(files, assignment, possible):
     plan = files.plan(blocked=False, assignment=assignment)
-    with pytest.raises(TrystError, match=possible) as caught:
+    with pytest.raises(GemelError, match=possible) as caught:
         run(rows(files.a, 30), rows(files.b, 20), replace(plan, expected_matches=601.0))
     assert caught.value.code is ErrorCode.PARAMETER
     assert caught.value.where == "model.expected_matches"
@@ -148,12 +148,12 @@ def test_a_belief_about_m_holds_as_far_as_its_weight_goes(files):
 
 @pytest.mark.parametrize("changes", [{"max_kin": 5}, {"max_kin": -1}, {"m_prior": (("unknown", MPrior()),)}])
 def test_beliefs_that_cannot_be_are_refused(files, changes):
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         replace(files.plan(blocked=False), **changes)
     assert caught.value.code is ErrorCode.PARAMETER
 
 
 @pytest.mark.parametrize(("agreement", "weight"), [(0.0, 20.0), (1.0, 20.0), (0.9, 0.0), (0.9, float("inf"))])
 def test_beliefs_out_of_range_are_refused(agreement, weight):
-    with pytest.raises(TrystError, match="m_prior"):
+    with pytest.raises(GemelError, match="m_prior"):
         MPrior(agreement, weight)

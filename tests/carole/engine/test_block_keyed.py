@@ -10,18 +10,18 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
+from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare, shards
+from gemel.carole.engine.block_keyed_files import BlockKeyedFiles
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.plan_parts import FieldPlan, RulePlan
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.specified import plan_of
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.specification import load_specification
 from tests.specifications import heading
-from tryst.carole.engine import Contribution, LinkagePlan, Resources, compare, shards
-from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan_parts import FieldPlan, RulePlan
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.specification import load_specification
 
 SEED = Seed(bytes(range(32)))
 TEXT = (
@@ -142,7 +142,7 @@ def test_a_block_above_its_rules_limit_is_refused() -> None:
     rng = np.random.default_rng(1)
     (_, a), (_, b) = contribution(columns(400, rng)), contribution(columns(400, rng))
     plan = plan_of(load_specification(TEXT.replace("[{field: town}]}", "[{field: town}], limit: 1000}")))
-    with pytest.raises(TrystError, match="a block may have at most") as caught:
+    with pytest.raises(GemelError, match="a block may have at most") as caught:
         compare(a, b, plan, RESOURCES, lambda stage, done: None)
     assert caught.value.code is ErrorCode.PARAMETER
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tryst.carole.engine.bootstrap import Decided, Fitted, drawn_matches, replicates
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.evaluation.quality_estimate import Claim
-from tryst.carole.fellegi_sunter import PatternCounts
+from gemel.carole.engine.bootstrap import Decided, Fitted, drawn_matches, replicates
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.evaluation.quality_estimate import Claim
+from gemel.carole.fellegi_sunter import PatternCounts
 
 DRAWS = 4000
 

@@ -9,17 +9,17 @@ import pytest
 
 from benchmarks._in_process import persons, signed
 from benchmarks.duplicates import copied, f1_of_entities
-from tryst.carole.engine import Linkage, Resources, link
-from tryst.carole.engine.clusters import both_persons, with_entities
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
-from tryst.carole.fellegi_sunter.entities import OwnPersons
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.carole.engine import Linkage, Resources, link
+from gemel.carole.engine.clusters import both_persons, with_entities
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
+from gemel.carole.fellegi_sunter.entities import OwnPersons
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.specification_draft import draft
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 
@@ -166,7 +166,7 @@ def test_what_supposes_one_link_of_a_record_is_refused(setting, copies):
         held_out = plan.field(setting["check_field"])
         fields = tuple(field for field in plan.fields if field != held_out)
         plan, setting = replace(plan, fields=fields, assignment="none"), {"check_field": held_out}
-    with pytest.raises(TrystError, match="clusters") as caught:
+    with pytest.raises(GemelError, match="clusters") as caught:
         replace(plan, assignment="clusters", **setting)
     assert caught.value.code is ErrorCode.PARAMETER
 
@@ -178,7 +178,7 @@ def test_entities_that_do_not_fit_into_memory_are_refused_before_their_pairs_are
     own = tuple(
         OwnPersons.of(np.zeros(n, dtype=np.int32), *[np.zeros(0, np.int32)] * 2, np.zeros(0)) for n in one.records
     )
-    with pytest.raises(TrystError, match="pairs of records of linked persons") as caught:
+    with pytest.raises(GemelError, match="pairs of records of linked persons") as caught:
         with_entities(one, own, copies.a, copies.b, plan, Resources(2**20, 1))
     assert caught.value.code is ErrorCode.MEMORY
 
@@ -204,7 +204,7 @@ def test_a_file_whose_persons_cannot_be_found_is_named(copies):
     """All records of Bob's are equal in all fields: within the file nothing distinguishes them."""
     fields = {name: replace(field, codes=np.zeros_like(field.codes)) for name, field in copies.b.fields.items()}
     plan = copies.plan()
-    with pytest.raises(TrystError, match="within Bob's file") as caught:
+    with pytest.raises(GemelError, match="within Bob's file") as caught:
         link(copies.a, replace(copies.b, fields=fields), plan, ENOUGH, silent)
     assert caught.value.code is ErrorCode.NOT_IDENTIFIED
     assert "one_to_one" in caught.value.remedy

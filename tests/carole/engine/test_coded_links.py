@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from benchmarks.coded import Resolved, assessed_specification, encoded, measured, quiet, resolved
 from benchmarks.modes import people
+from gemel.carole.assessment import assess, combine
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
+from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
+from gemel.carole.engine.specified import plan_of
+from gemel.common.encoding.layout import CODES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
 from tests.carole.engine.no_statistics import NO_STATISTICS
-from tryst.carole.assessment import assess, combine
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
-from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
-from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding.layout import CODES
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
 
 N = 2000
 SEED = Seed(bytes(range(32)))
@@ -196,7 +196,7 @@ def spoilt(links: CodedLinks, how: str) -> CodedLinks | None:
     ],
 )
 def test_links_by_rows_of_codes_that_cannot_be_are_refused(case: Resolved, how: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         case.reported(spoilt(case.coded, how))
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -204,12 +204,12 @@ def test_links_by_rows_of_codes_that_cannot_be_are_refused(case: Resolved, how: 
 def test_probabilities_as_they_are_would_be_refused(case: Resolved) -> None:
     """A resolver that does not aggregate would disclose the join: Carole refuses its result."""
     own = case.linkage.pairs.link_probability[case.linkage.links]
-    with pytest.raises(TrystError, match="means of the links' groups"):
+    with pytest.raises(GemelError, match="means of the links' groups"):
         case.reported(replace(case.coded, probability=np.sort(own)))
 
 
 def test_where_nothing_is_assessed_no_rows_of_codes_are_taken(case: Resolved) -> None:
     content = pack_result(ResolutionResult(NO_STATISTICS, {}, case.coded))
-    with pytest.raises(TrystError, match="4 arrays that were not requested"):
+    with pytest.raises(GemelError, match="4 arrays that were not requested"):
         unpack_result(content, ())
     assert unpack_result(pack_result(ResolutionResult(NO_STATISTICS, {})), ()).coded is None

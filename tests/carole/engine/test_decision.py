@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tryst.carole.engine import LinkagePlan, Resources, link
-from tryst.carole.engine.duplicates import copies
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.run_warnings import number_warnings
-from tryst.carole.fellegi_sunter import FieldLevels
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.carole.engine import LinkagePlan, Resources, link
+from gemel.carole.engine.duplicates import copies
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.run_warnings import number_warnings
+from gemel.carole.fellegi_sunter import FieldLevels
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -13,31 +13,31 @@ import pytest
 from benchmarks import claimed
 from benchmarks._built_files import BuiltFiles, built_files, built_plan, with_built_decoys
 from benchmarks.modes import people
+from gemel.carole.engine import Linkage, LinkagePlan, Resources, compare, link
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.decoy_pairs import DecoyPairs, records_and_decoys
+from gemel.carole.engine.decoys import count_linked, of_one
+from gemel.carole.engine.estimated import Estimated
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.links import Decision
+from gemel.carole.engine.padded import conclude_padded
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.evaluation.decoys import DecoyCount
+from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.common.cleaning import clean
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.specification.model.padding import Padding
+from gemel.common.specification.model.quality import QualitySpec
 from tests.carole.engine.test_block_keyed import SEED
-from tryst.carole.engine import Linkage, LinkagePlan, Resources, compare, link
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.decoy_pairs import DecoyPairs, records_and_decoys
-from tryst.carole.engine.decoys import count_linked, of_one
-from tryst.carole.engine.estimated import Estimated
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.links import Decision
-from tryst.carole.engine.padded import conclude_padded
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.result import ScoredPairs
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.evaluation.decoys import DecoyCount
-from tryst.carole.evaluation.quality_estimate import QualityEstimate
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.common.cleaning import clean
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.specification.model.padding import Padding
-from tryst.common.specification.model.quality import QualitySpec
 
 ENOUGH = Resources(1 << 30, 1)
 DECOYS = 300
@@ -206,14 +206,14 @@ def test_a_resolver_counts_them_and_links_none() -> None:
 
 def test_what_decoys_cannot_be_combined_with_is_refused() -> None:
     for change in ({"assignment": "many_to_one"}, {"assignment": "none"}, {"latent": LatentPlan(keys=("town",))}):
-        with pytest.raises(TrystError) as refused:
+        with pytest.raises(GemelError) as refused:
             replace(PLAN, decoys=DECOYS, **change)
         assert refused.value.code is ErrorCode.PARAMETER
 
 
 def test_a_contribution_of_decoys_alone_is_refused() -> None:
     part = files().a
-    with pytest.raises(TrystError, match="no records beside its decoys") as refused:
+    with pytest.raises(GemelError, match="no records beside its decoys") as refused:
         records_and_decoys(part, N)
     assert refused.value.code is ErrorCode.EMPTY_SOURCE
     records, decoys = records_and_decoys(part, N - 1)

@@ -7,13 +7,13 @@ import pytest
 
 from benchmarks._in_process import linked
 from benchmarks.dependence import kin
-from tryst.carole.blocking import CandidatePairs
-from tryst.carole.engine import LinkagePlan, Resources, link
-from tryst.carole.engine.outside_blocks import RandomPairs
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.evaluation import quality
-from tryst.common.errors import TrystError
-from tryst.coordinator.demonstration.people import two_files
+from gemel.carole.blocking import CandidatePairs
+from gemel.carole.engine import LinkagePlan, Resources, link
+from gemel.carole.engine.outside_blocks import RandomPairs
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.evaluation import quality
+from gemel.common.errors import GemelError
+from gemel.coordinator.demonstration.people import two_files
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
@@ -97,7 +97,7 @@ def test_random_pairs_know_which_rules_they_satisfy():
 
 
 def test_an_unknown_kind_is_refused(files):
-    with pytest.raises(TrystError, match=r"model\.dependence"):
+    with pytest.raises(GemelError, match=r"model\.dependence"):
         LinkagePlan(files.plan(blocked=False).fields, dependence="total")
 
 

@@ -13,17 +13,17 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding import SignatureSet
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.common.specification.model.blocking import Bands, BlockingRule
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding import SignatureSet
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.common.specification.model.blocking import Bands, BlockingRule
 
 N, COMMON = 150, 75
 BANDS = BlockingRule(name="bands", lsh=Bands(field="surname"))
@@ -72,7 +72,7 @@ def linked(honest: Honest, names: list[str], how: str, blocking: tuple[BlockingR
 def test_a_file_of_one_and_the_same_record_is_linked_to_no_one(honest: Honest, how: str) -> None:
     try:
         links, _ = linked(honest, list(honest.sets[1].fields), how)
-    except TrystError as error:
+    except GemelError as error:
         links, code = 0, error.code
     else:
         code = None

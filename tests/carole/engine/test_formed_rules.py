@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.carole.engine import Resources, RulePlan, link
+from gemel.carole.engine.plan_parts import Bands, Canopies, Similar
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
-from tryst.carole.engine import Resources, RulePlan, link
-from tryst.carole.engine.plan_parts import Bands, Canopies, Similar
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
@@ -79,11 +79,11 @@ def test_large_blocks_are_reported_by_their_sizes(files):
 
 def test_bands_and_pairs_that_do_not_fit_are_refused(files):
     plan = replace(files.plan(blocked=False), rules=(formed("b", "born", Bands("born", 5, 16)),))
-    with pytest.raises(TrystError, match="fit into the signature"):
+    with pytest.raises(GemelError, match="fit into the signature"):
         link(files.a, files.b, plan, ENOUGH, silent)
     everything = replace(files.plan(blocked=False), rules=(formed("s", "born", Similar("born", 0.0)),))
     small = Resources(3 * 2**22, 1)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         link(files.a, files.b, everything, Resources(small.memory_bytes // 100, 1), silent)
     assert caught.value.code == ErrorCode.MEMORY
     nobody = {name: np.zeros(files.b.n_rows, np.uint64) for name in files.b.blocks}

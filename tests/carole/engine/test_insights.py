@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from tryst.carole.engine.run_documents import findings
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.coordinator.client.run_progress import pairs_compared
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
+from gemel.carole.engine.run_documents import findings
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.coordinator.client.run_progress import pairs_compared
 
 BOUNDS = (0.5, 0.999, 1.0)
 RESOURCES = Resources(2**28, 2)

@@ -11,25 +11,25 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine import link
+from gemel.carole.engine.archive import packed, unpacked
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.priors import with_beliefs
+from gemel.carole.engine.latent.values import values_of
+from gemel.carole.engine.plan_parts import LatentPlan, VariablePlan
+from gemel.carole.engine.result import Linkage
+from gemel.carole.extended_latent import ExtendedSettings
+from gemel.carole.fellegi_sunter.settings import MPrior
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding.categories import labels_by_code
+from gemel.common.encoding.known_records import known_set
+from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.specification import encoding_digest
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import KEY
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
-from tryst.carole.engine import link
-from tryst.carole.engine.archive import packed, unpacked
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent.priors import with_beliefs
-from tryst.carole.engine.latent.values import values_of
-from tryst.carole.engine.plan_parts import LatentPlan, VariablePlan
-from tryst.carole.engine.result import Linkage
-from tryst.carole.extended_latent import ExtendedSettings
-from tryst.carole.fellegi_sunter.settings import MPrior
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.categories import labels_by_code
-from tryst.common.encoding.known_records import known_set
-from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.specification import encoding_digest
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.insured import KEY
 
 SEED = Seed(bytes(range(32)))
 """That of `Insured`, whose codes these are."""
@@ -118,7 +118,7 @@ def test_they_go_to_a_resolver_as_arrays_that_it_checks():
         {"joint_counts": -known.counts},
         {"joint_counts": known.counts[1:]},
     ):
-        with pytest.raises(TrystError) as raised:
+        with pytest.raises(GemelError) as raised:
             KnownRecords.of_arrays({**arrays, **change}, SMALL.latent)
         assert raised.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -181,7 +181,7 @@ def cells_of(levels: Sequence[int], rng: np.random.Generator, n: int = 400) -> t
 
 
 def values_with(plan: LatentPlan):
-    from tryst.carole.extended_latent import Values, Variable
+    from gemel.carole.extended_latent import Values, Variable
 
     variables = tuple(Variable(v.name, v.holder, v.categories) for v in plan.variables)
     codes = [np.where([v.holder == side for v in variables], 0, -1).astype(np.int32)[None] for side in ("alice", "bob")]

@@ -8,26 +8,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tryst.carole.engine import LinkagePlan, Resources, link
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.latent.values import values_of
-from tryst.carole.engine.local import Run
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.engine.whole_files import WholeFiles
-from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
-from tryst.common.cleaning import clean
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
-from tryst.common.errors import TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import two_files
-from tryst.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
-from tryst.risk.models import JointDistribution
+from gemel.carole.engine import LinkagePlan, Resources, link
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.latent.values import values_of
+from gemel.carole.engine.local import Run
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.engine.whole_files import WholeFiles
+from gemel.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
+from gemel.common.cleaning import clean
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
+from gemel.common.errors import GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import two_files
+from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
+from gemel.risk.models import JointDistribution
 
 RESOURCES = Resources(2**31, 2)
 SPEC = insured_specification("drivers")
@@ -138,7 +138,7 @@ def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, link
 
 
 def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tryst.carole.engine.latent.report.MAX_EXPLAINED", 10_000)
+    monkeypatch.setattr("gemel.carole.engine.latent.report.MAX_EXPLAINED", 10_000)
     linkage = insured.linked(SMALL)
     assert linkage.latent is not None
     mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))
@@ -215,12 +215,12 @@ def test_a_category_that_one_side_never_has_does_no_harm(insured: Insured):
 
 def test_sets_must_carry_what_the_plan_names(insured: Insured):
     a, b = insured.sets
-    with pytest.raises(TrystError, match="alice, variable SeniorTrain: codes of 2 categories expected, got none"):
+    with pytest.raises(GemelError, match="alice, variable SeniorTrain: codes of 2 categories expected, got none"):
         link(replace(a, variables={}), b, PLAN, RESOURCES, lambda stage, done: None)
     other = {**b.variables, "Age": VariableCodes(4, b.variables["Age"].codes)}
-    with pytest.raises(TrystError, match="codes of 3 categories expected"):
+    with pytest.raises(GemelError, match="codes of 3 categories expected"):
         link(a, replace(b, variables=other), PLAN, RESOURCES, lambda stage, done: None)
-    with pytest.raises(TrystError, match="compared fields only"):
+    with pytest.raises(GemelError, match="compared fields only"):
         replace(PLAN, latent=LatentPlan(keys=("absent",)))
 
 

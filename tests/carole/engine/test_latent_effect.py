@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.latent_rehearsal import SPEC, files
-from tests.risk.models.definition import expected_counts
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.latent import effect as module
-from tryst.carole.engine.latent.effect import (
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.latent import effect as module
+from gemel.carole.engine.latent.effect import (
     FEWEST_LINKS,
     GROUPS,
     GroupedCliques,
@@ -18,17 +17,18 @@ from tryst.carole.engine.latent.effect import (
     pair_records,
     replicated_divergences,
 )
-from tryst.carole.engine.latent.effect_of_values import LatentEffect
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.result import ScoredPairs
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.extended_latent import ValueFit, Values, Variable, WeightedPairs
-from tryst.carole.extended_latent.bayes_factor import ValueModel
-from tryst.carole.extended_latent.estimation import match_records
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.risk.models import empty_graph, jensen_shannon
-from tryst.risk.models.incomplete import fit_incomplete
+from gemel.carole.engine.latent.effect_of_values import LatentEffect
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.extended_latent import ValueFit, Values, Variable, WeightedPairs
+from gemel.carole.extended_latent.bayes_factor import ValueModel
+from gemel.carole.extended_latent.estimation import match_records
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.risk.models import empty_graph, jensen_shannon
+from gemel.risk.models.incomplete import fit_incomplete
+from tests.risk.models.definition import expected_counts
 
 VARIABLES = (
     Variable("key", "both", 3),

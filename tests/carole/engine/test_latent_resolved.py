@@ -8,22 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.carole.engine.test_known_records import joint_set, training_set
-from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured, compared, quiet
-from tryst.carole.engine import LinkagePlan, link, local
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.latent import refit as refitting
-from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent.values import values_of
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
-from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
-from tryst.carole.extended_latent import (
+from gemel.carole.engine import LinkagePlan, link, local
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.conclusion import conclude
+from gemel.carole.engine.latent import refit as refitting
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.values import values_of
+from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
+from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
+from gemel.carole.extended_latent import (
     ArrayPairs,
     Classes,
     ExtendedFit,
@@ -32,10 +30,12 @@ from tryst.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from tryst.carole.extended_latent.classes import kept as keep
-from tryst.carole.fellegi_sunter.dependence import Evidence, fit_joint
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.extended_latent.classes import kept as keep
+from gemel.carole.fellegi_sunter.dependence import Evidence, fit_joint
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.common.errors import ErrorCode, GemelError
+from tests.carole.engine.test_known_records import joint_set, training_set
+from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured, compared, quiet
 
 
 @pytest.fixture(scope="module")
@@ -164,9 +164,9 @@ def test_a_joint_distribution_comes_back_from_a_resolver_or_is_refused(insured: 
     assert back.to_json() == joint.to_json()
     # Where none is released or assessed it is more than was requested.
     for others in (None, variables[1:], (replace(variables[0], categories=9), *variables[1:])):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             unpack_result(content, (), None, others)
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     broken = pack_result(ResolutionResult(document, {}, joint=replace(joint, records=-1.0)))
-    with pytest.raises(TrystError, match="an invalid joint distribution"):
+    with pytest.raises(GemelError, match="an invalid joint distribution"):
         unpack_result(broken, (), None, variables)

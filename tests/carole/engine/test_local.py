@@ -7,13 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import tryst.carole.engine.stream as stream_module
+import gemel.carole.engine.stream as stream_module
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.blocking.definition import candidate_pairs
 from tests.carole.comparison import definition
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
@@ -120,7 +120,7 @@ def test_threads_and_storage_change_nothing(files, blocked, monkeypatch):
     plan = files.plan(blocked=blocked)
     first = link(files.a, files.b, plan, Resources(2**28, 1), silent)
     same(first, link(files.a, files.b, plan, Resources(2**28, 3), silent))
-    monkeypatch.setattr("tryst.carole.engine.whole_pairs.STORED_SHARE", 0.0)
+    monkeypatch.setattr("gemel.carole.engine.whole_pairs.STORED_SHARE", 0.0)
     same(first, link(files.a, files.b, plan, Resources(2**28, 2), silent))
 
 
@@ -145,7 +145,7 @@ def test_without_one_to_one_every_pair_above_the_threshold_is_a_link(files):
 
 
 def test_the_floor_rises_when_there_are_too_many_pairs(files, monkeypatch):
-    monkeypatch.setattr("tryst.carole.engine.selection.MAX_PAIRS", 250)
+    monkeypatch.setattr("gemel.carole.engine.selection.MAX_PAIRS", 250)
     run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
     reach = int((run.patterns.count * (run.patterns.probability >= 0.5)).sum())
     assert len(run.pairs.row_a) <= max(250, reach)
@@ -177,11 +177,11 @@ def test_an_exception_from_progress_ends_the_run(files):
 
 
 def test_too_little_memory_is_refused_with_a_remedy(files, monkeypatch):
-    with pytest.raises(TrystError, match=r"grant .* or more, or link smaller files") as caught:
+    with pytest.raises(GemelError, match=r"grant .* or more, or link smaller files") as caught:
         link(files.a, files.b, files.plan(blocked=False), Resources(1000, 1), silent)
     assert caught.value.code == ErrorCode.MEMORY
-    monkeypatch.setattr("tryst.carole.engine.run_context.PATTERNS_SHARE", 1e-5)
-    with pytest.raises(TrystError, match="distinct comparison vectors") as caught:
+    monkeypatch.setattr("gemel.carole.engine.run_context.PATTERNS_SHARE", 1e-5)
+    with pytest.raises(GemelError, match="distinct comparison vectors") as caught:
         link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
     assert caught.value.code == ErrorCode.MEMORY
 
@@ -196,7 +196,7 @@ def test_blocks_that_propose_nothing_are_reported(files):
 
 
 def refused(a, b, plan):
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         link(a, b, plan, ENOUGH, silent)
     return caught.value
 
@@ -225,19 +225,19 @@ def test_inputs_that_do_not_fit_the_plan_are_refused(files):
     ],
 )
 def test_plans_that_make_no_sense_are_refused(settings, message):
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         LinkagePlan(**{"fields": (FieldPlan("born", 64, (0.5, 1.0)),), **settings})
 
 
 @pytest.mark.parametrize("bounds", [(), (0.5,), (0.5, 0.4, 1.0), (-0.1, 1.0)])
 def test_bounds_that_are_no_levels_are_refused(bounds):
-    with pytest.raises(TrystError, match="bounds must ascend"):
+    with pytest.raises(GemelError, match="bounds must ascend"):
         FieldPlan("born", 64, bounds)
 
 
 def test_a_field_twice_is_refused():
     field = FieldPlan("born", 64, (1.0,))
-    with pytest.raises(TrystError, match="each field may occur once"):
+    with pytest.raises(GemelError, match="each field may occur once"):
         LinkagePlan((field, field), (RulePlan("r", ("born",)),))
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tryst.carole.engine import Resources, link
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.engine import Resources, link
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
@@ -79,7 +79,7 @@ def test_an_unidentified_model_is_still_refused(files):
     """One field and its presence are two: not enough where u is estimated."""
     plan = with_level(files.plan(blocked=False), "town")
     plan = replace(plan, fields=plan.fields[-1:])
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         run(*(SignatureSet("", s.n_rows, {"town": s.fields["town"]}, {}) for s in (files.a, files.b)), plan)
     assert caught.value.code is ErrorCode.NOT_IDENTIFIED
 

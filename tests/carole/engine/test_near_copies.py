@@ -14,12 +14,12 @@ import pytest
 
 from benchmarks._leakage_invented import COPIES, PROBED, RECORDS, counted, honest, probed, short
 from benchmarks.modes import PEOPLE
-from tryst.carole.engine import near_copies as module
-from tryst.carole.engine.near_copies import PARTNERS, first_alike
-from tryst.carole.engine.plan_parts import FieldPlan
-from tryst.common.parties import Side
-from tryst.common.specification import LEVELS, load_specification
-from tryst.common.specification.model.assessment import NEAR_COPIES
+from gemel.carole.engine import near_copies as module
+from gemel.carole.engine.near_copies import PARTNERS, first_alike
+from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.common.parties import Side
+from gemel.common.specification import LEVELS, load_specification
+from gemel.common.specification.model.assessment import NEAR_COPIES
 
 SEED = 11
 

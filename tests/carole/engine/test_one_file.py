@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.duplicates import copied, inside
-from tryst.carole.engine import Resources
-from tryst.carole.engine.local import Run
-from tryst.carole.engine.one_file import OneFile, deduplicate
-from tryst.carole.evaluation import quality
-from tryst.coordinator.demonstration.people import two_files
+from gemel.carole.engine import Resources
+from gemel.carole.engine.local import Run
+from gemel.carole.engine.one_file import OneFile, deduplicate
+from gemel.carole.evaluation import quality
+from gemel.coordinator.demonstration.people import two_files
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 

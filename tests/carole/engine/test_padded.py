@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 from benchmarks.modes import Linked, judged, people
+from gemel.carole.engine import Linkage, Resources, compare, conclude
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.local import check_pairs
+from gemel.carole.engine.padded import conclude_padded, without
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.stream import KeptPairs
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.errors import GemelError
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.specification.model.padding import Padding
 from tests.carole.engine.test_block_keyed import SEED
-from tryst.carole.engine import Linkage, Resources, compare, conclude
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.local import check_pairs
-from tryst.carole.engine.padded import conclude_padded, without
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.stream import KeptPairs
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.errors import TrystError
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.specification.model.padding import Padding
 
 N = 1500
 
@@ -131,5 +131,5 @@ def test_without_dummies_nothing_changes(plain: tuple) -> None:
 
 def test_more_pairs_than_the_records_have_are_refused() -> None:
     check_pairs(100, 10, 10)
-    with pytest.raises(TrystError, match="pad less, block more finely"):
+    with pytest.raises(GemelError, match="pad less, block more finely"):
         check_pairs(101, 10, 10)

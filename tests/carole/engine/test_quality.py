@@ -10,16 +10,16 @@ import pytest
 
 from benchmarks import claimed
 from benchmarks._built_files import BITS, CHECK, built_files, built_plan
-from tryst.carole.engine import Linkage, LinkagePlan, Resources, conclude, link
-from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.local import Run
-from tryst.carole.engine.padded import without
-from tryst.carole.engine.plan_parts import LatentPlan
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.whole_files import WholeFiles
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.engine import Linkage, LinkagePlan, Resources, conclude, link
+from gemel.carole.engine.check_agreement import CheckAgreement
+from gemel.carole.engine.local import Run
+from gemel.carole.engine.padded import without
+from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.whole_files import WholeFiles
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.errors import ErrorCode, GemelError
 
 ENOUGH = Resources(1 << 30, 1)
 FILES = built_files(500, 250, np.random.default_rng(1), clustered=True)
@@ -126,12 +126,12 @@ def test_a_resolver_gets_the_agreement_with_the_pairs_and_estimates_as_carole_wo
     here, _ = conclude(found, kept.row_a, kept.row_b, PLAN, quiet)
     there, _ = conclude(got, kept.row_a[order], kept.row_b[order], PLAN, quiet)
     assert there.quality == here.quality != ()
-    with pytest.raises(TrystError, match="check field") as refused:
+    with pytest.raises(GemelError, match="check field") as refused:
         unpack_request(packed, replace(PLAN, check_field=None))
     assert refused.value.code is ErrorCode.UPLOAD_CORRUPT
     assert got.checked is not None
     strange = replace(found, checked=CheckAgreement(np.full(len(kept.pattern), 3, dtype=np.int8), 0.5))
-    with pytest.raises(TrystError, match="neither yes, no nor missing"):
+    with pytest.raises(GemelError, match="neither yes, no nor missing"):
         unpack_request(pack_request(ResolutionRequest(strange, (b"\1" * 32, b"\2" * 32), 1), order), PLAN)
     real = np.arange(len(order)) % 3 > 0
     left = without(got, real)
@@ -145,13 +145,13 @@ def test_a_check_field_that_is_used_elsewhere_or_a_latent_step_is_refused() -> N
         {"latent": LatentPlan(keys=("town",))},
         {"check_field": None, "replicates": 39, "latent": LatentPlan(keys=("town",))},
     ):
-        with pytest.raises(TrystError) as refused:
+        with pytest.raises(GemelError) as refused:
             replace(PLAN, **change)
         assert refused.value.code is ErrorCode.PARAMETER
 
 
 def test_a_contribution_without_the_check_field_is_refused() -> None:
     lacking = replace(FILES.b, fields={name: field for name, field in FILES.b.fields.items() if name != CHECK})
-    with pytest.raises(TrystError, match="field sex") as refused:
+    with pytest.raises(GemelError, match="field sex") as refused:
         link(FILES.a, lacking, PLAN, ENOUGH, quiet)
     assert refused.value.code is ErrorCode.ENCODING_MISMATCH

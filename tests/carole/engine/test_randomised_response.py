@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import judged, link_in, people
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import LEVELS, Specification
-from tryst.common.specification.model.noise_tolerance import REACHED
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import LEVELS, Specification
+from gemel.common.specification.model.noise_tolerance import REACHED
 
 N, COMMON, FLIP = 1500, 750, 0.1
 SEED = Seed(bytes(range(32)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.carole.engine.specified import refuse_unidentified
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import Specification, load_specification
 from tests.specifications import heading
-from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import Specification, load_specification
 
 
 def specification(names: str, more: str = "") -> Specification:
@@ -19,7 +19,7 @@ def specification(names: str, more: str = "") -> Specification:
 
 @pytest.mark.parametrize(("names", "reason"), [("a", "from one field"), ("ab", "from two fields")])
 def test_too_few_fields(names: str, reason: str) -> None:
-    with pytest.raises(TrystError, match=reason) as caught:
+    with pytest.raises(GemelError, match=reason) as caught:
         refuse_unidentified(specification(names))
     assert caught.value.code is ErrorCode.NOT_IDENTIFIED
     assert "u to all_pairs" in caught.value.remedy

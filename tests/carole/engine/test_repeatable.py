@@ -15,26 +15,26 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from tryst.carole.engine import Contribution, Resources, compare, contribution, link
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.request_order import request_order
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from tryst.carole.engine.resolved_handles import by_appearance
-from tryst.carole.engine.result import ScoredPairs
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.stream import KeptPairs
-from tryst.common.cleaning import clean
-from tryst.common.custodian.steps.handle_submission import handles_of
-from tryst.common.encoding import samples, to_bytes
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
-from tryst.common.specification.model.quality import QualitySpec
+from gemel.carole.engine import Contribution, Resources, compare, contribution, link
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.request_order import request_order
+from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.resolved_handles import by_appearance
+from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.stream import KeptPairs
+from gemel.common.cleaning import clean
+from gemel.common.custodian.steps.handle_submission import handles_of
+from gemel.common.encoding import samples, to_bytes
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
+from gemel.common.specification.model.quality import QualitySpec
 
 SEED = Seed(bytes(range(32)))
 NOISE = {side: NoiseKey(bytes([number + 1]) * 32) for number, side in enumerate(Side)}

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gemel.carole.engine.coded_links import GROUP
+from gemel.carole.engine.latent.reported_joint import of_few_links, reported_joint
+from gemel.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest
+from gemel.common.specification import ReleaseSpec, Specification
+from gemel.coordinator.demonstration.people.insured import insured_specification
 from tests.carole.engine.test_latent import PLAN, Insured
 from tests.carole.engine.test_latent_resolved import compared, quiet
-from tryst.carole.engine.coded_links import GROUP
-from tryst.carole.engine.latent.reported_joint import of_few_links, reported_joint
-from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest
-from tryst.common.specification import ReleaseSpec, Specification
-from tryst.coordinator.demonstration.people.insured import insured_specification
 
 PLAIN = insured_specification("insurers", mode="block_keyed")
 GRANTED = Specification.model_validate(PLAIN.model_copy(update={"release": ReleaseSpec(joint="bob")}).model_dump())

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from benchmarks.modes import NOISE, people
-from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.request_check import check_request
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
+from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.request_check import check_request
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
 
 N = 200
 
@@ -99,6 +99,6 @@ def test_a_request_that_cannot_be_of_a_comparison_is_refused(
     compared: tuple[Candidates, LinkagePlan], why: str
 ) -> None:
     found, plan = compared
-    with pytest.raises(TrystError, match=f"got {why}") as caught:
+    with pytest.raises(GemelError, match=f"got {why}") as caught:
         check_request(LIES[why](found), plan)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from benchmarks.modes import people
-from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.stream import KeptPairs
-from tryst.common.cleaning import clean
-from tryst.common.encoding.columns import random_order
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
+from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.resolved_handles import checked_codes, checked_handles
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.stream import KeptPairs
+from gemel.common.cleaning import clean
+from gemel.common.encoding.columns import random_order
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
 
 RESOURCES = Resources(2 << 30, 2)
 DIGESTS = bytes(range(32)), bytes(range(32, 64))
@@ -115,7 +115,7 @@ def test_a_malformed_request_is_refused(requested: Asked, spoil: str) -> None:
         for name, part in parts.items():
             archive.writestr(name, part)
     bad = content[: len(content) // 2] if spoil == "truncated" else made.getvalue()
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         unpack_request(bad, plan)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -125,20 +125,20 @@ def test_invalid_handles_are_refused() -> None:
     numbers, n_known, _ = checked_handles(good, 3, 2)
     assert (numbers.tolist(), n_known) == ([0, 1, 1], 2)
     for bad in (good[:-1], np.append(good, good[:1]), np.array([0, 1, 2], dtype=np.uint32)):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             checked_handles(bad, 3, 2)
     with_dummies = np.array([0, 1, 2], dtype=np.uint32)
     numbers, n_known, _ = checked_handles(with_dummies, 3, 2, np.array([1], dtype=np.uint32))
     assert (numbers.tolist(), n_known) == ([0, 1, 2], 1)
     for among in ([], [3], [1, 1]):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             checked_handles(with_dummies, 3, 2, np.array(among, dtype=np.uint32))
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         checked_handles(np.array([0, 1, 4], dtype=np.uint32), 3, 2, np.array([1], dtype=np.uint32))
     one, two = (np.array([n], dtype=np.uint32) for n in (1, 2))
     assert checked_handles(with_dummies, 3, 2, one, two, 5)[1:] == (1, 2)
     for decoys, maximum in ((two, 1), (np.append(two, two), 5), (two[:0], 5)):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             checked_handles(with_dummies, 3, 2, one, decoys, maximum)
     codes = np.array([4, 0], dtype=np.uint32)
     assert checked_codes(codes, 2, 5).tolist() == [4, 0]
@@ -150,6 +150,6 @@ def test_invalid_handles_are_refused() -> None:
         (codes, 2, 4),
         (codes * 0, 2, 5),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             checked_codes(rows_of_codes, n_known, n_records)
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT

@@ -9,27 +9,27 @@ import numpy as np
 import pytest
 
 from benchmarks.modes import NOISE, people
-from tryst.carole.engine import Resources, compare
-from tryst.carole.engine.archive import packed, unpacked
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide, sealed_result
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from tryst.carole.engine.resolution_result import unpack_result
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.stream import KeptPairs
-from tryst.common.cleaning import clean
-from tryst.common.encoding.columns import random_order
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import SealContext
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
-from tryst.common.specification import Specification
-from tryst.common.wire.resolved_share import ResolvedShare, open_share
-from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
+from gemel.carole.engine import Resources, compare
+from gemel.carole.engine.archive import packed, unpacked
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide, sealed_result
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.resolution_result import unpack_result
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.stream import KeptPairs
+from gemel.common.cleaning import clean
+from gemel.common.encoding.columns import random_order
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import SealContext
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.common.specification import Specification
+from gemel.common.wire.resolved_share import ResolvedShare, open_share
+from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
 
 N, RUN = 300, "r" * 32
 
@@ -153,7 +153,7 @@ def test_more_or_less_than_was_requested_is_refused(case: Case, parties: Provisi
     arrays, document = unpacked(sealed)
 
     def refused(content: bytes, recipients: tuple[Side, ...], why: str) -> None:
-        with pytest.raises(TrystError, match=why) as caught:
+        with pytest.raises(GemelError, match=why) as caught:
             unpack_result(content, recipients)
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -166,11 +166,11 @@ def test_more_or_less_than_was_requested_is_refused(case: Case, parties: Provisi
 
 def test_a_share_opens_for_its_owner_and_its_request_only(case: Case, parties: Provisioned, tmp_path: Path) -> None:
     result = unpack_result(case.sealed(parties, alice="links", bob="links"), tuple(Side))
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         case.opened(result.shares[Side.ALICE], parties, Side.BOB)
     other = replace(case, rows={side: RowHandlesRequest("ab" * 16, np.zeros(9, np.uint32)).pack() for side in Side})
-    with pytest.raises(TrystError, match="another request"):
+    with pytest.raises(GemelError, match="another request"):
         other.opened(result.shares[Side.ALICE], parties, Side.ALICE)
     fewer = replace(case, records={side: records[:3] for side, records in case.records.items()})
-    with pytest.raises(TrystError, match="not requested"):
+    with pytest.raises(GemelError, match="not requested"):
         fewer.opened(result.shares[Side.ALICE], parties, Side.ALICE)

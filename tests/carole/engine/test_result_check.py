@@ -9,20 +9,20 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import people
-from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from tryst.carole.engine.resolution_result import ResolutionResult
-from tryst.carole.engine.result_check import check_result
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.documents.linkage_document import Counts
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
+from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.resolution_result import ResolutionResult
+from gemel.carole.engine.result_check import check_result
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.documents.linkage_document import Counts
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
 
 DRAWS = 2
 
@@ -84,7 +84,7 @@ def lie(result: ResolutionResult, links: int, **changed: object) -> ResolutionRe
 
 
 def refused(case: Case, result: ResolutionResult, why: str) -> None:
-    with pytest.raises(TrystError, match=why) as caught:
+    with pytest.raises(GemelError, match=why) as caught:
         check_result(result, case.found, case.rows, case.plan)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 

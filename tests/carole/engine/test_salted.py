@@ -6,16 +6,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
+from gemel.coordinator.demonstration.people import two_files
 from tests.specifications import heading
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
-from tryst.coordinator.demonstration.people import two_files
 
 TEXT = (
     heading("salted", alice="record_id", bob="record_id")

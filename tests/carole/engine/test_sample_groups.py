@@ -9,22 +9,22 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine import Contribution, Resources, compare
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.outside_blocks import RandomPairs
+from gemel.carole.engine.preparation import all_pairs_levels
+from gemel.carole.engine.sample_groups import grouped_levels, pairs_in_groups
+from gemel.carole.engine.specified import plan_of
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.layout import FORMER_SAMPLE, SAMPLES
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.samples import GROUP_ROWS, GROUPS
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.encoding.signing import Signer
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.specification import load_specification
 from tests.specifications import heading
-from tryst.carole.engine import Contribution, Resources, compare
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.outside_blocks import RandomPairs
-from tryst.carole.engine.preparation import all_pairs_levels
-from tryst.carole.engine.sample_groups import grouped_levels, pairs_in_groups
-from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.layout import FORMER_SAMPLE, SAMPLES
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.samples import GROUP_ROWS, GROUPS
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.encoding.signing import Signer
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.specification import load_specification
 
 SEED = Seed(bytes(range(32)))
 SPEC = load_specification(
@@ -131,6 +131,6 @@ def test_u_is_that_of_a_former_releases_sample() -> None:
 
 def test_samples_in_groups_and_a_former_releases_are_not_compared() -> None:
     for a, b in ((contribution(80, 1), former(80, 2)), (former(80, 1), contribution(80, 2))):
-        with pytest.raises(TrystError, match="samples must be in the same groups") as caught:
+        with pytest.raises(GemelError, match="samples must be in the same groups") as caught:
             compare(a, b, PLAN, Resources(2 << 30, 1), lambda stage, done: None)
         assert caught.value.code is ErrorCode.ENCODING_MISMATCH

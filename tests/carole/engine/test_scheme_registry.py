@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import tryst
-from tryst.carole.fellegi_sunter import SCHEMES
-from tryst.common.specification.model import schemes as known
+import gemel
+from gemel.carole.fellegi_sunter import SCHEMES
+from gemel.common.specification.model import schemes as known
 
-ROOT = Path(tryst.__file__).parent
+ROOT = Path(gemel.__file__).parent
 PRODUCT = ("common", "risk", "carole", "coordinator", "alice", "bob")
 HOMES = ("common/specification/model/schemes.py", "carole/fellegi_sunter/schemes.py")
 OF_SCHEMES_ONLY = set(known.SCHEMES) - {"exact"}  # a table of levels and others have this name too

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tryst.carole.engine import LinkagePlan, Resources, link
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.fellegi_sunter import SCHEMES
-from tryst.common.errors import TrystError
+from gemel.carole.engine import LinkagePlan, Resources, link
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.fellegi_sunter import SCHEMES
+from gemel.common.errors import GemelError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
@@ -46,5 +46,5 @@ def test_a_run_links_under_every_scheme(files, scheme, blocked, one_to_one):
 
 
 def test_an_unknown_scheme_is_refused(files):
-    with pytest.raises(TrystError, match=r"model\.scheme"):
+    with pytest.raises(GemelError, match=r"model\.scheme"):
         LinkagePlan(files.plan(blocked=False).fields, scheme="fuzzy")

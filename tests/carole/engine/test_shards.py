@@ -13,25 +13,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.engine import LinkagePlan, Resources, compare, shards
+from gemel.carole.engine.block_keyed_files import BlockKeyedFiles
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.held_sets import HeldSet, HeldSets, contribution_of
+from gemel.carole.engine.memory import MemoryBudget
+from gemel.carole.engine.request_order import request_order
+from gemel.carole.engine.run_context import RunContext
+from gemel.carole.engine.shards import shards_of
+from gemel.carole.engine.specified import plan_of
+from gemel.common.encoding import intervals, records
+from gemel.common.encoding.intervals import Interval
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import load_specification
 from tests.carole.engine.whole_rows import whole_comparison
 from tests.specifications import heading
-from tryst.carole.engine import LinkagePlan, Resources, compare, shards
-from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.held_sets import HeldSet, HeldSets, contribution_of
-from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.request_order import request_order
-from tryst.carole.engine.run_context import RunContext
-from tryst.carole.engine.shards import shards_of
-from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding import intervals, records
-from tryst.common.encoding.intervals import Interval
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import load_specification
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
 TEXT = (
@@ -196,7 +196,7 @@ class Elsewhere(HeldSets):
 def test_a_shard_that_is_not_the_plans_ends_the_run() -> None:
     sets, other = sets_of(people(100, 1), 30), sets_of(people(100, 2), 30)
     a, b = Contribution(Elsewhere(sets, other)), contribution_of(other, 100)
-    with pytest.raises(TrystError, match="the plan of the run has") as caught:
+    with pytest.raises(GemelError, match="the plan of the run has") as caught:
         compare(a, b, PLAN, Resources(1 << 30, 2), quiet)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert caught.value.where == "rule town, sets 1 and 1"

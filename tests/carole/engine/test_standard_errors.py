@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tryst.carole.engine import Resources, link
-from tryst.carole.fellegi_sunter import SCHEMES
+from gemel.carole.engine import Resources, link
+from gemel.carole.fellegi_sunter import SCHEMES
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.common.errors import TrystError
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.errors import GemelError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
@@ -83,7 +83,7 @@ def test_schemes_dependence_and_threads(files):
 
 def test_swaps_that_make_no_sense_are_refused(files):
     for swaps in ((("given", "absent"),), (("given", "family"), ("born", "given")), (("given", "given"),)):
-        with pytest.raises(TrystError, match="swaps"):
+        with pytest.raises(GemelError, match="swaps"):
             plan(swaps=swaps)
     a, b, _ = files
     short = SignatureSet(
@@ -93,7 +93,7 @@ def test_swaps_that_make_no_sense_are_refused(files):
         {},
     )
     fields = (FieldPlan("given", 256, BOUNDS), FieldPlan("born", 64, BOUNDS))
-    with pytest.raises(TrystError, match="signatures of equal length"):
+    with pytest.raises(GemelError, match="signatures of equal length"):
         link(
             short,
             SignatureSet("", N, {**b.fields, "born": short.fields["born"]}, {}),

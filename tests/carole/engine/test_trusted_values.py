@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tryst.carole.comparison import FieldComparison, level_distribution, level_table
-from tryst.carole.comparison.strings import levels_of, similarity_table
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.common.encoding.signing import canonical
-from tryst.common.encoding.values import pack_values, unpack_values
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.coordinator.demonstration.people.names import name_tables
+from gemel.carole.comparison import FieldComparison, level_distribution, level_table
+from gemel.carole.comparison.strings import levels_of, similarity_table
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.encoding.signing import canonical
+from gemel.common.encoding.values import pack_values, unpack_values
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.coordinator.demonstration.people.names import name_tables
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
@@ -121,9 +121,9 @@ def test_levels_over_all_pairs_exact_and_sampled(trusted, comparator):
 def test_values_where_signatures_are_expected_and_the_other_way_round_are_refused(trusted, files):
     a, b = trusted
     open_plan = LinkagePlan(tuple(FieldPlan(name, 256, EM8) for name in FIELDS))
-    with pytest.raises(TrystError, match="signatures expected, got values") as caught:
+    with pytest.raises(GemelError, match="signatures expected, got values") as caught:
         link(a, b, open_plan, ENOUGH, lambda stage, fraction: None)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
     plan = LinkagePlan(tuple(FieldPlan(f.name, f.bits, f.bounds, "jaro") for f in files.plan(blocked=False).fields))
-    with pytest.raises(TrystError, match="alice, field given: values expected"):
+    with pytest.raises(GemelError, match="alice, field given: values expected"):
         link(files.a, files.b, plan, ENOUGH, lambda stage, fraction: None)

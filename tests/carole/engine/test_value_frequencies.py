@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
-from tryst.carole.engine.value_frequencies import joint_codes, rarity, value_weights
-from tryst.carole.evaluation import calibration, expected_precision_recall, matching_pairs, quality
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from tryst.common.errors import TrystError
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from gemel.carole.engine.value_frequencies import joint_codes, rarity, value_weights
+from gemel.carole.evaluation import calibration, expected_precision_recall, matching_pairs, quality
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.errors import GemelError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 EXACT = (0.9999, 1.0)
@@ -127,5 +127,5 @@ def test_values_count_the_same_whatever_their_order_in_the_upload():
 
 def test_shaded_weights_have_none():
     fields = (FieldPlan("surname", 128, EXACT, value_frequencies=True),)
-    with pytest.raises(TrystError, match="ratios"):
+    with pytest.raises(GemelError, match="ratios"):
         LinkagePlan(fields, scheme="lr_weighted")

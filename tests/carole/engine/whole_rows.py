@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.common.encoding.signature_sets import NO_KEY, SignatureSet
+from gemel.carole.engine.packing import Packing
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.common.encoding.signature_sets import NO_KEY, SignatureSet
 
 
 class WholeComparison(NamedTuple):

@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import beta, binomtest
 
-from tryst.carole.evaluation import check_field
-from tryst.carole.evaluation.check_field import false_links, sure_links
-from tryst.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.evaluation import check_field
+from gemel.carole.evaluation.check_field import false_links, sure_links
+from gemel.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
+from gemel.common.errors import ErrorCode, GemelError
 
 BITS = np.array([8.0, 14.0, 6.0, 5.0, 5.0])
 """Match weight that each field loses where it is dissimilar."""
@@ -172,8 +172,8 @@ def test_missing_values_are_left_out() -> None:
 
 def test_inputs_that_disagree_are_refused() -> None:
     case = simulated(np.random.default_rng(2))
-    with pytest.raises(TrystError, match="one probability per link") as refused:
+    with pytest.raises(GemelError, match="one probability per link") as refused:
         false_links(case.links, case.probability[1:], case.known_false, 0.5, np.random.default_rng(0))
     assert refused.value.code is ErrorCode.PARAMETER
-    with pytest.raises(TrystError, match="one agreement per row"):
+    with pytest.raises(GemelError, match="one agreement per row"):
         CheckedPairs(case.links.likeness, case.links.weight, case.links.agrees[1:])

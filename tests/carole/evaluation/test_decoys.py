@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tryst.carole.evaluation.decoys import DecoyCount, precision_by_decoys
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -80,10 +80,10 @@ def test_all_decoys_linked_leaves_no_precision() -> None:
 
 def test_impossible_counts_are_refused() -> None:
     for linked, to_unlinked in ((101, 0), (5, 6), (-1, -2)):
-        with pytest.raises(TrystError) as refused:
+        with pytest.raises(GemelError) as refused:
             DecoyCount(100, linked, to_unlinked, 900, 500)
         assert refused.value.code is ErrorCode.PARAMETER
     side = DecoyCount(100, 1, 1, 900, 500)
     for links, missed in ((0, 0.0), (10, -1.0)):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             precision_by_decoys((side, side), links, missed, rng())

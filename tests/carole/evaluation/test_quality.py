@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
+from gemel.common.errors import ErrorCode, GemelError
 
 scored = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.5000001, 0.9, 1.0]), st.booleans()), min_size=1)
 
@@ -53,10 +53,10 @@ def test_matches_of_two_files():
 
 
 def test_invalid_input_is_refused():
-    with pytest.raises(TrystError, match="at least the 2 matches among the pairs, got 1") as raised:
+    with pytest.raises(GemelError, match="at least the 2 matches among the pairs, got 1") as raised:
         quality(np.array([True, True]), 1)
     assert raised.value.code is ErrorCode.PARAMETER
-    with pytest.raises(TrystError, match="1 NaN values"):
+    with pytest.raises(GemelError, match="1 NaN values"):
         best_threshold(np.array([np.nan]), np.array([True]), 3)
-    with pytest.raises(TrystError, match="one probability and one truth per pair"):
+    with pytest.raises(GemelError, match="one probability and one truth per pair"):
         best_threshold(np.array([0.5]), np.array([True, False]), 3)

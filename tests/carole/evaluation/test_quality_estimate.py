@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from tryst.carole.evaluation.quality_estimate import Interval, corrected_claim
-from tryst.common.errors import TrystError
+from gemel.carole.evaluation.quality_estimate import Interval, corrected_claim
+from gemel.common.errors import GemelError
 
 
 @pytest.mark.parametrize("replicates", [39, 60, 79, 200])
@@ -31,7 +31,7 @@ def test_of_39_replicates_it_is_the_whole_range_less_the_mean() -> None:
 
 
 def test_too_few_replicates_are_refused() -> None:
-    with pytest.raises(TrystError, match="at least 39 replicates"):
+    with pytest.raises(GemelError, match="at least 39 replicates"):
         corrected_claim(0.9, np.full(38, 0.9), np.full(38, 0.9))
 
 

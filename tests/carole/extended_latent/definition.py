@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
-from tryst.carole.extended_latent.variables import Values
+from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
+from gemel.carole.extended_latent.variables import Values
 
 
 def log_bayes_factors(

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.extended_latent import AloneKey, ValueModel, Values, Variable
+from gemel.risk.models.fitted import FittedModel, fit
 from tests.risk.models.examples import counts_of_table, random_decomposable
-from tryst.carole.extended_latent import AloneKey, ValueModel, Values, Variable
-from tryst.risk.models.fitted import FittedModel, fit
 
 HOLDERS = ("alice", "bob", "both")
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.extended_latent import ArrayPairs, Values, Variable
-from tryst.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.fitted import FittedModel, fit
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.sampling import sample
+from gemel.carole.extended_latent import ArrayPairs, Values, Variable
+from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import FittedModel, fit
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.sampling import sample
 
 VARIABLES = (
     Variable("income", "alice", 3),

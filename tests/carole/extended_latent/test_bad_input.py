@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs, fit_extended
+from gemel.common.errors import GemelError
 from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files, population
-from tryst.carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs, fit_extended
-from tryst.common.errors import TrystError
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +59,9 @@ def test_a_variable_without_values_adds_nothing(linked, name):
 def test_training_records_with_unknown_levels_are_refused_with_a_count(linked):
     training = np.zeros((10, len(VARIABLES)), dtype=np.int32)
     training[:3, 0] = 3
-    with pytest.raises(TrystError, match=r"training records: codes of income must be -1 to 2, got 3 records"):
+    with pytest.raises(GemelError, match=r"training records: codes of income must be -1 to 2, got 3 records"):
         run(linked, training=training)
-    with pytest.raises(TrystError, match="a column for each of 6 variables"):
+    with pytest.raises(GemelError, match="a column for each of 6 variables"):
         run(linked, training=training[:, :2])
 
 
@@ -90,19 +90,19 @@ def test_a_value_model_of_keys_alone_weighs_agreement_by_how_common_the_value_is
 
 def test_there_must_be_something_to_learn_from(linked):
     nothing = WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
-    with pytest.raises(TrystError, match="no pair and no training record"):
+    with pytest.raises(GemelError, match="no pair and no training record"):
         run(linked, learn_from=nothing)
 
 
 def test_a_known_model_must_fit_the_variables(linked):
     kept = [1, 2, 3, 4, 5]
     values = Values(VARIABLES[1:], linked.values.codes_a[:, kept].copy(), linked.values.codes_b[:, kept].copy())
-    with pytest.raises(TrystError, match="with their levels"):
+    with pytest.raises(GemelError, match="with their levels"):
         run(linked, values, known=population())
 
 
 def test_files_of_another_linkage_are_refused(linked):
-    with pytest.raises(TrystError, match="files that were compared"):
+    with pytest.raises(GemelError, match="files that were compared"):
         run(linked, Values(VARIABLES, linked.values.codes_a[:-1], linked.values.codes_b))
 
 
@@ -126,7 +126,7 @@ def test_files_of_another_linkage_are_refused(linked):
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make):
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         make()
 
 
@@ -136,5 +136,5 @@ def test_too_many_combinations_of_missing_values_are_named(linked):
     variables = tuple(Variable(f"{side}{i}", side, 2) for side in ("alice", "bob") for i in range(10))
     a = np.where(np.arange(20) < 10, rng.integers(-1, 2, (linked.values.n_a, 20)), -1).astype(np.int32)
     b = np.where(np.arange(20) >= 10, rng.integers(-1, 2, (linked.values.n_b, 20)), -1).astype(np.int32)
-    with pytest.raises(TrystError, match="a separate category"):
+    with pytest.raises(GemelError, match="a separate category"):
         run(linked, Values(variables, a, b))

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.extended_latent import BayesFactors, ValueModel, Values, Variable
+from gemel.common.errors import GemelError
 from tests.carole.extended_latent.definition import log_bayes_factors
 from tests.carole.extended_latent.examples import (
     all_pairs,
@@ -16,8 +18,6 @@ from tests.carole.extended_latent.examples import (
     random_variables,
 )
 from tests.risk.models.examples import counts_of_table
-from tryst.carole.extended_latent import BayesFactors, ValueModel, Values, Variable
-from tryst.common.errors import TrystError
 
 
 def log_denominator(model: ValueModel, values: Values, row_a, row_b):
@@ -98,8 +98,8 @@ def test_without_variables_of_one_side_only_the_factor_is_the_value_specific_wei
 
 def test_values_that_the_model_excludes_of_a_match_rule_it_out():
     variables = (Variable("a", "alice", 2), Variable("b", "bob", 2))
-    from tryst.risk.models.fitted import fit
-    from tryst.risk.models.graphs import complete_graph
+    from gemel.risk.models.fitted import fit
+    from gemel.risk.models.graphs import complete_graph
 
     counts = counts_of_table([[3.0, 0.0], [1.0, 4.0]], ("a", "b"))
     model = ValueModel.of(fit(counts, complete_graph(("a", "b"))))
@@ -121,5 +121,5 @@ def test_values_that_the_model_excludes_of_a_match_rule_it_out():
 )
 def test_codes_that_do_not_fit_are_refused_with_a_count(codes_a, codes_b, what):
     variables = (Variable("a", "alice", 2), Variable("b", "bob", 2))
-    with pytest.raises(TrystError, match=what.replace("0 to 1", "-1 to 1")):
+    with pytest.raises(GemelError, match=what.replace("0 to 1", "-1 to 1")):
         Values(variables, np.array(codes_a, np.int32), np.array(codes_b, np.int32))

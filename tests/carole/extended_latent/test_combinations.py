@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gemel.carole.evaluation import expected_precision_recall
+from gemel.carole.extended_latent import ArrayPairs, ExtendedSettings, WeightedPairs, fit_extended
+from gemel.carole.fellegi_sunter import Estimation, PatternCounts, RuleFields, fit_scheme, link_probabilities
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-from tryst.carole.evaluation import expected_precision_recall
-from tryst.carole.extended_latent import ArrayPairs, ExtendedSettings, WeightedPairs, fit_extended
-from tryst.carole.fellegi_sunter import Estimation, PatternCounts, RuleFields, fit_scheme, link_probabilities
 
 
 def area(probability, linked):

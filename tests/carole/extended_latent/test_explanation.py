@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.papers._attribution import attribute, conditional
+from gemel.carole.extended_latent import ExtendedSettings, explain_pairs, fit_extended
+from gemel.common.errors import GemelError
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-from tryst.carole.extended_latent import ExtendedSettings, explain_pairs, fit_extended
-from tryst.common.errors import TrystError
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["one model", "separate models"])
@@ -73,5 +73,5 @@ def test_without_candidates_only_the_model_speaks(case):
 def test_only_what_bob_alone_holds_can_be_attributed(case, target):
     linked, fit = case
     none = np.zeros(0, dtype=np.int32)
-    with pytest.raises(TrystError, match="Bob holds alone"):
+    with pytest.raises(GemelError, match="Bob holds alone"):
         attribute(linked.values, fit.joint, target, none, none, np.zeros(0))

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.carole.evaluation import expected_precision_recall
+from gemel.carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, fit_extended
+from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.fellegi_sunter import Estimation, fit_scheme
+from gemel.common.errors import GemelError
+from gemel.risk.models.divergence import jensen_shannon
 from tests.carole.extended_latent.linked_files import BOUNDS, Linked, linked_files, population
-from tryst.carole.evaluation import expected_precision_recall
-from tryst.carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, fit_extended
-from tryst.carole.extended_latent.classes import sampled_pairs
-from tryst.carole.fellegi_sunter import Estimation, fit_scheme
-from tryst.common.errors import TrystError
-from tryst.risk.models.divergence import jensen_shannon
 
 
 def area(linked: Linked, fit: ExtendedFit | None) -> float:
@@ -137,7 +137,7 @@ def test_prior_information_on_m_moves_m_towards_it():
         for m in (None, 1000 * prior)
     )
     assert np.abs(held - 0.85).max() < 0.01 < np.abs(free - 0.85).max()
-    with pytest.raises(TrystError, match="a row for each field"):
+    with pytest.raises(GemelError, match="a row for each field"):
         extended(linked, settings=ExtendedSettings(priors=Priors(m=prior[:1])))
 
 

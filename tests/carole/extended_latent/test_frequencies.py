@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tryst.carole.extended_latent import Values, Variable, WeightedPairs
-from tryst.carole.extended_latent.key_frequencies import discount, frequencies
-from tryst.coordinator.demonstration.people.names import name_tables
+from gemel.carole.extended_latent import Values, Variable, WeightedPairs
+from gemel.carole.extended_latent.key_frequencies import discount, frequencies
+from gemel.coordinator.demonstration.people.names import name_tables
 
 
 def test_common_values_have_nearly_their_shares():

@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.carole.extended_latent.definition import log_bayes_factors
-from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-from tryst.carole.extended_latent import ExtendedSettings, ValueModel, Values, Variable, WeightedPairs, fit_extended
-from tryst.carole.extended_latent.classes import sampled_pairs
-from tryst.carole.extended_latent.estimation import estimate
-from tryst.carole.extended_latent.precision import (
+from gemel.carole.extended_latent import ExtendedSettings, ValueModel, Values, Variable, WeightedPairs, fit_extended
+from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.extended_latent.estimation import estimate
+from gemel.carole.extended_latent.precision import (
     FOLDS,
     POWERS,
     PRECISIONS,
@@ -21,7 +19,9 @@ from tryst.carole.extended_latent.precision import (
     choose_precision,
     strangers,
 )
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
+from tests.carole.extended_latent.definition import log_bayes_factors
+from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
 
 
 def weighted(linked) -> WeightedPairs:
@@ -142,7 +142,7 @@ def test_precisions_whose_tables_do_not_fit_are_left_out(linked, fitting):
     def models(outside, precisions):
         for i, precision in enumerate(precisions):
             if i == fitting:
-                raise TrystError(ErrorCode.MEMORY, "a table is too large")
+                raise GemelError(ErrorCode.MEMORY, "a table is too large")
             yield estimate(linked.values, outside, ExtendedSettings(precision=precision)).model.match
 
     if fitting:
@@ -150,7 +150,7 @@ def test_precisions_whose_tables_do_not_fit_are_left_out(linked, fitting):
         assert choice.tried == PRECISIONS[:fitting]
         assert choice.precision in choice.tried
     else:
-        with pytest.raises(TrystError, match="too large"):
+        with pytest.raises(GemelError, match="too large"):
             choose_precision(linked.values, pairs, models, 1)
 
 
@@ -168,5 +168,5 @@ def test_one_variable_and_keys_alone_have_a_choice_or_none(linked):
 
 @pytest.mark.parametrize("precision", [0.0, -1.0, np.nan, np.inf])
 def test_a_precision_must_be_a_positive_number(precision):
-    with pytest.raises(TrystError, match="above 0, or none"):
+    with pytest.raises(GemelError, match="above 0, or none"):
         ExtendedSettings(precision=precision)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from tryst.carole.fellegi_sunter.assignment import assign, optimal_assignment
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.assignment import assign, optimal_assignment
+from gemel.common.errors import ErrorCode, GemelError
 
 pairs = st.dictionaries(
     st.tuples(st.integers(0, 6), st.integers(0, 6)),
@@ -94,11 +94,11 @@ def test_rows_may_have_any_numbers():
 
 
 def test_invalid_input_is_refused():
-    with pytest.raises(TrystError, match="one length") as raised:
+    with pytest.raises(GemelError, match="one length") as raised:
         optimal_assignment(np.array([0]), np.array([0, 1]), np.array([1.0]))
     assert raised.value.code is ErrorCode.PARAMETER
     for bad in (np.inf, np.nan):
-        with pytest.raises(TrystError, match="finite weights"):
+        with pytest.raises(GemelError, match="finite weights"):
             optimal_assignment(np.array([0]), np.array([0]), np.array([bad]))
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.fellegi_sunter.assignment import optimal_assignment
+from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
+from gemel.carole.fellegi_sunter.candidate_marginals import CandidateMarginals, uncontested
+from gemel.carole.fellegi_sunter.propagation import Propagation
 from tests.carole.fellegi_sunter.enumeration import enumerated
-from tryst.carole.fellegi_sunter.assignment import optimal_assignment
-from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
-from tryst.carole.fellegi_sunter.candidate_marginals import CandidateMarginals, uncontested
-from tryst.carole.fellegi_sunter.propagation import Propagation
 
 PAIRS = st.sets(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=30).map(sorted)
 

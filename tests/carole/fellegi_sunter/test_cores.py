@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.fellegi_sunter import cores
+from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
+from gemel.carole.fellegi_sunter.cores import without_cycles
+from gemel.carole.fellegi_sunter.propagation import Propagation
 from tests.carole.fellegi_sunter.enumeration import enumerated
-from tryst.carole.fellegi_sunter import cores
-from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
-from tryst.carole.fellegi_sunter.cores import without_cycles
-from tryst.carole.fellegi_sunter.propagation import Propagation
 
 
 def corrected(a, b, log_ratio):

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
-from tryst.common.errors import TrystError
-from tryst.common.specification.model.content import Cost
+from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
+from gemel.common.errors import GemelError
+from gemel.common.specification.model.content import Cost
 
 A, B = np.array([0, 0, 1]), np.array([0, 1, 1])
 P = np.array([0.6, 0.5, 0.7])
@@ -86,10 +86,10 @@ def test_nothing_to_decide():
 
 def test_invalid_input_is_refused():
     for threshold in (0.0, 1.5):
-        with pytest.raises(TrystError, match="threshold"):
+        with pytest.raises(GemelError, match="threshold"):
             assigned(A, B, P, threshold, "one_to_one")
     for rate in (0.0, 1.0, -0.1):
-        with pytest.raises(TrystError, match="false_link_rate"):
+        with pytest.raises(GemelError, match="false_link_rate"):
             within_rate(P, np.arange(3), rate)
     for costs in ((-1.0, 1.0), (1.0, 0.0), (np.inf, 1.0), (1.0, np.nan)):
         with pytest.raises(ValidationError, match=r"greater than 0|finite number"):

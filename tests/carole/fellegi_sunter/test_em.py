@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kernels import expectation
+from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.fellegi_sunter.populations import density, exact_population, padded
-from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.kernels import expectation
-from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import ErrorCode, TrystError
 
 M = [[0.02, 0.08, 0.9], [0.1, 0.9], [0.05, 0.05, 0.1, 0.8], [0.3, 0.7]]
 U = [[0.8, 0.15, 0.05], [0.97, 0.03], [0.6, 0.3, 0.08, 0.02], [0.6, 0.4]]
@@ -121,7 +121,7 @@ def test_a_field_in_every_rule_gets_the_stated_default_and_a_warning():
 
 def test_one_binary_field_is_refused():
     patterns = PatternCounts(np.array([[0], [1]], dtype=np.int8), np.zeros(2, dtype=np.uint32), np.array([2284, 50]))
-    with pytest.raises(TrystError, match="not identifiable from one binary field") as raised:
+    with pytest.raises(GemelError, match="not identifiable from one binary field") as raised:
         fit(patterns, [FieldLevels("age", 2)], 1167, 2)
     assert raised.value.code is ErrorCode.NOT_IDENTIFIED
     anyway = fit(patterns, [FieldLevels("age", 2)], 1167, 2, Estimation(refuse_unidentified=False, prior=0))
@@ -134,7 +134,7 @@ def test_one_binary_field_is_refused():
 @pytest.mark.parametrize("u", ["free", "corrected"])
 def test_two_fields_are_refused_unless_u_is_fixed(u):
     patterns, _ = exact_population(M[:2], U[:2], 0.1, 1000, 1000)
-    with pytest.raises(TrystError, match="two fields"):
+    with pytest.raises(GemelError, match="two fields"):
         fit(patterns, FIELDS[:2], 1000, 1000, Estimation(u=u))
     assert fit(patterns, FIELDS[:2], 1000, 1000, Estimation(u="all_pairs")).identified
 
@@ -143,7 +143,7 @@ def test_a_constant_field_does_not_help_to_identify():
     gamma = np.array([[0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=np.int8)
     patterns = PatternCounts(gamma, np.zeros(4, dtype=np.uint32), np.array([900, 40, 40, 20]))
     fields = [FieldLevels("a", 2), FieldLevels("b", 2), FieldLevels("always", 2)]
-    with pytest.raises(TrystError, match="two fields"):
+    with pytest.raises(GemelError, match="two fields"):
         fit(patterns, fields, 1000, 1)
     model = fit(patterns, fields, 1000, 1, Estimation(u="all_pairs"))
     assert result_warning("field_constant", field="always") in model.warnings
@@ -210,7 +210,7 @@ def test_one_record_in_a_file(sizes):
 
 def test_a_single_pair_is_refused():
     single = PatternCounts(np.array([[2, 1, 3, 1]], dtype=np.int8), np.zeros(1, dtype=np.uint32), np.array([1]))
-    with pytest.raises(TrystError, match="no field takes two levels"):
+    with pytest.raises(GemelError, match="no field takes two levels"):
         fit(single, FIELDS, 1, 1)
 
 
@@ -223,21 +223,21 @@ def test_expected_matches_are_where_p_starts():
 
 def test_inputs_that_disagree():
     patterns, everywhere = exact_population(M, U, 0.1, 100, 100, rules=[(0,)])
-    with pytest.raises(TrystError, match="all n_a \\* n_b = 10000 pairs"):
+    with pytest.raises(GemelError, match="all n_a \\* n_b = 10000 pairs"):
         fit(patterns, FIELDS, 100, 100)
-    with pytest.raises(TrystError, match="levels over all pairs, as pairs were blocked"):
+    with pytest.raises(GemelError, match="levels over all pairs, as pairs were blocked"):
         fit(patterns, FIELDS, 100, 100, rules=RULES)
-    with pytest.raises(TrystError, match="u cannot be estimated freely from blocked pairs"):
+    with pytest.raises(GemelError, match="u cannot be estimated freely from blocked pairs"):
         fit(patterns, FIELDS, 100, 100, Estimation(u="free"), RULES, everywhere)
-    with pytest.raises(TrystError, match="4 fields, as gamma has"):
+    with pytest.raises(GemelError, match="4 fields, as gamma has"):
         fit(patterns, FIELDS[:3], 100, 100)
-    with pytest.raises(TrystError, match="at most n_a"):
+    with pytest.raises(GemelError, match="at most n_a"):
         fit(patterns, FIELDS, 2, 2, rules=RULES, level_counts=everywhere)
-    with pytest.raises(TrystError, match="field sex: expected levels below 1, got 1"):
+    with pytest.raises(GemelError, match="field sex: expected levels below 1, got 1"):
         fit(patterns, [*FIELDS[:3], FieldLevels("sex", 1)], 100, 100)
-    with pytest.raises(TrystError, match=r"blocking.wrong: positions of fields must be 0 to 3, got \[4\]"):
+    with pytest.raises(GemelError, match=r"blocking.wrong: positions of fields must be 0 to 3, got \[4\]"):
         fit(patterns, FIELDS, 100, 100, rules=[RuleFields("wrong", (4,))], level_counts=everywhere)
-    with pytest.raises(TrystError, match="shape \\(4, 4\\)"):
+    with pytest.raises(GemelError, match="shape \\(4, 4\\)"):
         fit(patterns, FIELDS, 100, 100, rules=RULES, level_counts=everywhere[:3])
 
 
@@ -246,7 +246,7 @@ def test_inputs_that_disagree():
     [("u", "fixed"), ("expected_matches", 0.0), ("max_iterations", 0), ("tolerance", 0.0), ("prior", -1.0)],
 )
 def test_settings_that_make_no_sense(name, value):
-    with pytest.raises(TrystError, match=f"model.{name}") as raised:
+    with pytest.raises(GemelError, match=f"model.{name}") as raised:
         Estimation(**{name: value})
     assert raised.value.code is ErrorCode.PARAMETER
 

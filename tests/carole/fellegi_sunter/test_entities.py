@@ -13,9 +13,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tryst.carole.fellegi_sunter.antecedents import persons, same_person
-from tryst.carole.fellegi_sunter.entities import Entities, OwnPersons, same_entity
-from tryst.carole.fellegi_sunter.link_rule import assigned
+from gemel.carole.fellegi_sunter.antecedents import persons, same_person
+from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, same_entity
+from gemel.carole.fellegi_sunter.link_rule import assigned
 
 ODDS = 0.1
 

@@ -6,11 +6,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tryst.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior
-from tryst.carole.fellegi_sunter.many_to_one import Stars, partner_probabilities
-from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
-from tryst.carole.fellegi_sunter.prior import BetaPartners
-from tryst.common.errors import TrystError
+from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior
+from gemel.carole.fellegi_sunter.many_to_one import Stars, partner_probabilities
+from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
+from gemel.carole.fellegi_sunter.prior import BetaPartners
+from gemel.common.errors import GemelError
 
 
 def sets_of_links(record):
@@ -171,7 +171,7 @@ def test_no_candidates_and_invalid_input():
     posterior = LinkPosterior("many_to_one", nothing, nothing, 10, 10).probabilities(np.zeros(0))
     assert posterior.expected_links == 0
     assert posterior.converged
-    with pytest.raises(TrystError, match="finite match weights"):
+    with pytest.raises(GemelError, match="finite match weights"):
         partner_probabilities(np.array([0]), np.array([0]), np.array([np.inf]), 1, 1)
 
 

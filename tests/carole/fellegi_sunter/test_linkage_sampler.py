@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices, sweep
+from gemel.carole.fellegi_sunter.prior import BetaBipartite
 from tests.carole.fellegi_sunter.enumeration import enumerated, matchings
-from tryst.carole.fellegi_sunter.linkage_sampler import average_links, choices, sweep
-from tryst.carole.fellegi_sunter.prior import BetaBipartite
 
 
 def chain_of(a, b, log_weight, log_prior, pull):

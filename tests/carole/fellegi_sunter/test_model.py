@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.carole.fellegi_sunter.model import match_probabilities, match_weights, probability
-from tryst.carole.fellegi_sunter.patterns import MISSING
-from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
+from gemel.carole.fellegi_sunter.model import match_probabilities, match_weights, probability
+from gemel.carole.fellegi_sunter.patterns import MISSING
+from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
 
 
 @settings(max_examples=50, deadline=None)

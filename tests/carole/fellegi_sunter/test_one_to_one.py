@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.fellegi_sunter import fixed_point, one_to_one
+from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
+from gemel.carole.fellegi_sunter.one_to_one import Competition, link_probabilities
+from gemel.carole.fellegi_sunter.prior import BetaBipartite
+from gemel.carole.fellegi_sunter.propagation import Propagation
+from gemel.common.errors import GemelError
 from tests.carole.fellegi_sunter.enumeration import enumerated, matchings
-from tryst.carole.fellegi_sunter import fixed_point, one_to_one
-from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
-from tryst.carole.fellegi_sunter.one_to_one import Competition, link_probabilities
-from tryst.carole.fellegi_sunter.prior import BetaBipartite
-from tryst.carole.fellegi_sunter.propagation import Propagation
-from tryst.common.errors import TrystError
 
 
 def propagated(a, b, log_ratio, log_prior_odds=0.0):
@@ -301,7 +301,7 @@ def test_no_candidates():
 
 def test_invalid_input_is_refused():
     one = np.array([0])
-    with pytest.raises(TrystError, match="finite match weights"):
+    with pytest.raises(GemelError, match="finite match weights"):
         link_probabilities(one, one, np.array([np.nan]), 1, 1)
-    with pytest.raises(TrystError, match="one length"):
+    with pytest.raises(GemelError, match="one length"):
         link_probabilities(one, one, np.zeros(2), 1, 1)

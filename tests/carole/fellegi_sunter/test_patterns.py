@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def counts(gamma, mask=None, count=None):
@@ -28,6 +28,6 @@ def test_sizes():
     ],
 )
 def test_invalid_input_is_refused(gamma, mask, count, normalized_reason):
-    with pytest.raises(TrystError, match=normalized_reason) as raised:
+    with pytest.raises(GemelError, match=normalized_reason) as raised:
         counts(gamma, mask, count)
     assert raised.value.code is ErrorCode.PARAMETER

@@ -9,17 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from gemel.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
+from gemel.carole.fellegi_sunter import PatternCounts, assigned
+from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
 from tests.specifications import heading
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
-from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
-from tryst.carole.fellegi_sunter import PatternCounts, assigned
-from tryst.carole.fellegi_sunter.dependence import fit_joint
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
 
 SPECIFICATION = (
     heading("brl", alice="rec-id", bob="rec-id")

@@ -4,10 +4,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.recall import blocking_recall, independent_lists, key_agreement
+from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from tests.carole.fellegi_sunter.populations import exact_population
-from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.recall import blocking_recall, independent_lists, key_agreement
-from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 
 
 def caught(rates, total=1000.0):

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.carole.fellegi_sunter.populations import exact_population
-from tryst.carole.fellegi_sunter import MISSING, Estimation, FieldLevels, PatternCounts, fit, fit_scheme
-from tryst.carole.fellegi_sunter.schemes import (
+from gemel.carole.fellegi_sunter import MISSING, Estimation, FieldLevels, PatternCounts, fit, fit_scheme
+from gemel.carole.fellegi_sunter.schemes import (
     agreement_counts,
     folded_counts,
     log_ratio_shaded,
@@ -17,7 +16,8 @@ from tryst.carole.fellegi_sunter.schemes import (
     similarities,
     unshaded,
 )
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.errors import ErrorCode, GemelError
+from tests.carole.fellegi_sunter.populations import exact_population
 
 NAMES = ["surname", "born", "sex", "town"]
 BOUNDS = [(0.2, 0.6, 0.999, 1.0), (0.5, 0.999, 1.0), (0.999, 1.0), (0.999, 1.0)]
@@ -145,6 +145,6 @@ def test_levels_over_all_pairs_are_folded_likewise():
 
 
 def test_an_unknown_scheme_is_refused(population):
-    with pytest.raises(TrystError, match="multinomial, exact, lr_weighted, log_lr_weighted") as caught:
+    with pytest.raises(GemelError, match="multinomial, exact, lr_weighted, log_lr_weighted") as caught:
         fitted("fuzzy", population)
     assert caught.value.code is ErrorCode.PARAMETER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.carole.intruder import AttackedFiles
+from gemel.carole.intruder import AttackedFiles
 
 NAMES = ("name", "birthday", "town", "job", "income", "car")
 LEVELS = (100, 70, 5, 4, 4, 3)

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.carole.evaluation import calibration
+from gemel.carole.fellegi_sunter.model import match_probabilities
+from gemel.carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
+from gemel.carole.intruder.attack import FLOOR
+from gemel.carole.intruder.pairs import AllPairs
+from gemel.common.errors import GemelError
+from gemel.risk.identification.matching.claims import claim_best_of_each
 from tests.carole.intruder.releases import KEYS, LEVELS, NAMES, attacked, population
-from tryst.carole.evaluation import calibration
-from tryst.carole.fellegi_sunter.model import match_probabilities
-from tryst.carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
-from tryst.carole.intruder.attack import FLOOR
-from tryst.carole.intruder.pairs import AllPairs
-from tryst.common.errors import TrystError
-from tryst.risk.identification.matching.claims import claim_best_of_each
 
 FILES = attacked(400, 1)
 
@@ -45,7 +45,7 @@ def test_all_pairs_by_the_definition(files):
 def test_the_fellegi_sunter_intruder_keeps_every_pair_above_the_floor():
     found = fellegi_sunter_attack(FILES, dependence="none", one_to_one=False)
     pairs = AllPairs(FILES)
-    from tryst.carole.fellegi_sunter import Estimation, fit_scheme
+    from gemel.carole.fellegi_sunter import Estimation, fit_scheme
 
     model = fit_scheme(
         "multinomial", pairs.patterns, [NAMES[q] for q in KEYS], [(0.5, 1.0)] * 3, len(FILES.known),
@@ -165,15 +165,15 @@ def test_files_from_columns():
 def test_invalid_input_is_refused():
     rng = np.random.default_rng(1)
     people = population(10, rng)
-    with pytest.raises(TrystError, match="no variable in common"):
+    with pytest.raises(GemelError, match="no variable in common"):
         AttackedFiles(NAMES, LEVELS, people, people, ())
-    with pytest.raises(TrystError, match="codes from -1"):
+    with pytest.raises(GemelError, match="codes from -1"):
         AttackedFiles(NAMES, (2,) * 6, people, people, KEYS)
-    with pytest.raises(TrystError, match="several records"):
+    with pytest.raises(GemelError, match="several records"):
         AttackedFiles.from_columns({"a": [1, 2]}, {"a": [1, 2]}, ids=([1, 2], [1, 1]))
-    with pytest.raises(TrystError, match="must be in both"):
+    with pytest.raises(GemelError, match="must be in both"):
         AttackedFiles.from_columns({"a": [1, 2]}, {"a": [1, 2]}, ["b"])
-    with pytest.raises(TrystError, match="kind"):
+    with pytest.raises(GemelError, match="kind"):
         with_dummies(FILES, 1, rng, "clones")
-    with pytest.raises(TrystError, match="at least one record"):
+    with pytest.raises(GemelError, match="at least one record"):
         AttackedFiles(NAMES, LEVELS, people[:0], people, KEYS)

@@ -1,4 +1,4 @@
-"""`tryst intrude` on files."""
+"""`gemel intrude` on files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import GemelError
 from tests.carole.intruder.releases import NAMES, attacked, population
-from tryst.common.command import app
-from tryst.common.errors import TrystError
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_invalid_input_is_reported(written):
         (["--dummies", "many"], "shares from 0 to 10"),
         (["--minimum", "7"], "minimum in 0 to 1"),
     ):
-        with pytest.raises(TrystError, match=words):
+        with pytest.raises(GemelError, match=words):
             run(written / "known.csv", written / "release.csv", *arguments)
 
 
@@ -89,7 +89,7 @@ def test_training_records_that_are_coded_otherwise_are_refused(written):
         (pl.DataFrame({"job": ["cook", "clerk"] * 15}), "no value of job in the training records is in either file"),
     ):
         frame.write_csv(written / "training.csv")
-        with pytest.raises(TrystError, match=words) as raised:
+        with pytest.raises(GemelError, match=words) as raised:
             run(written / "known.csv", written / "release.csv", "--training", written / "training.csv")
         assert "cook" not in str(raised.value)
 

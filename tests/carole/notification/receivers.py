@@ -50,7 +50,7 @@ def web_server(tls: ssl.SSLContext | None = None) -> Iterator[Webhooks]:
     server = Server(("127.0.0.1", 0), Handler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
-    found.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/tryst?room=3"
+    found.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/gemel?room=3"
     with served(server):
         yield found
 

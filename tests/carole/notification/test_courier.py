@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 import structlog
 
+from gemel.carole.notification import courier
+from gemel.carole.notification.courier import MAX_ATTEMPTS, Courier, pause
+from gemel.carole.notification.notifier import Notifier
+from gemel.carole.notification.section import WebhookWay
+from gemel.carole.store import Store
+from gemel.carole.store import outbox as outboxes
+from gemel.common.parties import Role
+from gemel.common.pki.ending import EndingCertificate
+from gemel.common.pki.provisioning import Provisioned
 from tests.carole.notification.receivers import Webhooks, web_server
 from tests.carole.store.conftest import Clock, clock, identity, identity_key, keys, open_store, postgres, url, vault
 from tests.carole.trial import NEW, PROJECT
-from tryst.carole.notification import courier
-from tryst.carole.notification.courier import MAX_ATTEMPTS, Courier, pause
-from tryst.carole.notification.notifier import Notifier
-from tryst.carole.notification.section import WebhookWay
-from tryst.carole.store import Store
-from tryst.carole.store import outbox as outboxes
-from tryst.common.parties import Role
-from tryst.common.pki.ending import EndingCertificate
-from tryst.common.pki.provisioning import Provisioned
 
 __all__ = ["clock", "identity", "identity_key", "keys", "open_store", "postgres", "url", "vault"]
 

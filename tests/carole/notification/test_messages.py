@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tryst.carole.notification.message import Event, Message
-from tryst.carole.notification.messages import certificate_messages, messages
-from tryst.carole.projects import Approval, Project, State
-from tryst.carole.projects.transitions import Action
-from tryst.common.audit import AuditEntry
-from tryst.common.parties import Role
-from tryst.common.pki.ending import EndingCertificate
+from gemel.carole.notification.message import Event, Message
+from gemel.carole.notification.messages import certificate_messages, messages
+from gemel.carole.projects import Approval, Project, State
+from gemel.carole.projects.transitions import Action
+from gemel.common.audit import AuditEntry
+from gemel.common.parties import Role
+from gemel.common.pki.ending import EndingCertificate
 
 RUN = "b" * 32
 NAMES = {Role.STEWARD: ("ann", "eve"), Role.CUSTODIAN_A: ("clinic",), Role.CUSTODIAN_B: ("registry",)}

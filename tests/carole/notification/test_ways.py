@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
+from gemel.carole.notification import command, mail, webhook
+from gemel.carole.notification.courier import send
+from gemel.carole.notification.cutting_off import DeliveryError
+from gemel.carole.notification.message import Event, Message
+from gemel.carole.notification.section import CommandWay, MailWay, WebhookWay
+from gemel.common.errors import GemelError
+from gemel.common.pki.provisioning import Provisioned
 from tests.carole.notification.receivers import mail_server, trickling_server, web_server
 from tests.ports import free_port
-from tryst.carole.notification import command, mail, webhook
-from tryst.carole.notification.courier import send
-from tryst.carole.notification.cutting_off import DeliveryError
-from tryst.carole.notification.message import Event, Message
-from tryst.carole.notification.section import CommandWay, MailWay, WebhookWay
-from tryst.common.errors import TrystError
-from tryst.common.pki.provisioning import Provisioned
 
 SECRET = "0123456789abcdef" * 2
 HELD = Message("a" * 32, Event.HELD, 1_800_000_000_000, "births", "b" * 32, "HELD", ("ann", "eve"))
@@ -73,9 +73,9 @@ def test_a_webhook_is_posted_by_tls_and_signed(tmp_path: Path, tls: ssl.SSLConte
         with pytest.raises(DeliveryError, match="TLS failed: CERTIFICATE_VERIFY_FAILED"):
             send(hook(tmp_path, server.url), HELD, ON)
     [(path, headers, body)] = server.received
-    assert path == "/tryst?room=3"
+    assert path == "/gemel?room=3"
     signed = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-    assert (headers["Tryst-Signature"], headers["Tryst-Id"]) == (f"sha256={signed}", HELD.id)
+    assert (headers["Gemel-Signature"], headers["Gemel-Id"]) == (f"sha256={signed}", HELD.id)
     assert json.loads(body) == {
         "version": 1,
         "id": "a" * 32,
@@ -131,7 +131,7 @@ def test_an_e_mail_is_sent_by_tls_after_a_login(
     assert (to, is_secure) == (("ann@x.example",), True)
     read = email.message_from_string(text, policy=email.policy.default)
     assert isinstance(read, email.message.EmailMessage)
-    assert (read["Subject"], read["From"]) == ("[tryst] held: births", "carole@unit.example")
+    assert (read["Subject"], read["From"]) == ("[gemel] held: births", "carole@unit.example")
     assert read["Message-ID"].startswith(f"<{HELD.id}.")
     first, _, rest = read.get_content().partition("\n")
     assert first.strip() == f"Run {HELD.run} of project births is held and waits for a steward: ann, eve."
@@ -182,15 +182,15 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     way = hook(tmp_path, "https://x.example/")
     way.check()
     way.secret_file.chmod(0o640)
-    with pytest.raises(TrystError, match="the secret of a webhook is open to other users"):
+    with pytest.raises(GemelError, match="the secret of a webhook is open to other users"):
         way.check()
     private(way.secret_file, "short")
-    with pytest.raises(TrystError, match=r"at least 16 characters, got 5 characters"):
+    with pytest.raises(GemelError, match=r"at least 16 characters, got 5 characters"):
         way.check()
-    with pytest.raises(TrystError, match="cannot read the password of a mail server"):
+    with pytest.raises(GemelError, match="cannot read the password of a mail server"):
         letter("x.example:587", user="u", password_file=tmp_path / "missing").check()
     pem = private(tmp_path / "no.pem", "nothing")
-    with pytest.raises(TrystError, match="expected certificates of authorities in PEM"):
+    with pytest.raises(GemelError, match="expected certificates of authorities in PEM"):
         letter("x.example:587", authorities=pem).check()
-    with pytest.raises(TrystError, match="cannot be started"):
+    with pytest.raises(GemelError, match="cannot be started"):
         CommandWay(way="command", program=(str(pem), "x")).check()

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from gemel.carole.projects import JoinedBy, PendingHandOver, Project, RestoreDecision, RunState, State, operations
+from gemel.carole.projects.ownership import waits_for
+from gemel.carole.projects.restoration import awaited, lost_runs
+from gemel.carole.projects.transitions import OWNER, TRANSITIONS, Action
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
 from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, opened, taken
-from tryst.carole.projects import JoinedBy, PendingHandOver, Project, RestoreDecision, RunState, State, operations
-from tryst.carole.projects.ownership import waits_for
-from tryst.carole.projects.restoration import awaited, lost_runs
-from tryst.carole.projects.transitions import OWNER, TRANSITIONS, Action
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
 
 
 def handed(project: Project, to: str = "rival") -> Project:
@@ -25,8 +25,8 @@ def since(offer: PendingHandOver, size: int) -> PendingHandOver:
     return replace(offer, statement=replace(offer.statement, seen=seen))
 
 
-def refused(code: ErrorCode, call, *arguments) -> TrystError:  # type: ignore[no-untyped-def]
-    with pytest.raises(TrystError) as caught:
+def refused(code: ErrorCode, call, *arguments) -> GemelError:  # type: ignore[no-untyped-def]
+    with pytest.raises(GemelError) as caught:
         call(*arguments)
     assert caught.value.code is code, caught.value
     return caught.value
@@ -39,8 +39,8 @@ def test_all_that_an_owner_may_do_is_refused_to_any_other_coordinator() -> None:
         for act in COORDINATORS.values():
             error = refused(ErrorCode.NOT_ADMITTED, act, new(state=state), "rival")
             assert error.what == "the project belongs to the coordinator coordinator"
-            assert "`tryst project hand-over`" in error.remedy
-            assert "`tryst steward hand-over`" in error.remedy
+            assert "`gemel project hand-over`" in error.remedy
+            assert "`gemel steward hand-over`" in error.remedy
 
 
 def test_a_project_goes_over_by_two_acts_and_no_earlier() -> None:
@@ -101,7 +101,7 @@ def test_statements_about_another_owner_offer_or_specification_change_nothing() 
 def test_a_project_without_an_owner_is_for_the_first_coordinator_that_takes_it() -> None:
     project = replace(contributed(), owner="")
     error = refused(ErrorCode.NOT_ADMITTED, operations.start_run, project, "rival", "r", "run")
-    assert "`tryst project take-over p`" in error.remedy
+    assert "`gemel project take-over p`" in error.remedy
     assert operations.take_over(project, *taken(project, "rival")).project.owner == "rival"
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from gemel.carole.projects import Policy, Project, ReleaseSignature, RestoreDecision, RunState, State, operations
+from gemel.carole.projects.restoration import awaited, lost_runs, required, standstill
+from gemel.carole.projects.tasks import blocking_error, next_task
+from gemel.carole.projects.transitions import OWNER, SYSTEM, Action, permit
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
 from tests.carole.projects.test_rules import BAD, contributed
-from tryst.carole.projects import Policy, Project, ReleaseSignature, RestoreDecision, RunState, State, operations
-from tryst.carole.projects.restoration import awaited, lost_runs, required, standstill
-from tryst.carole.projects.tasks import blocking_error, next_task
-from tryst.carole.projects.transitions import OWNER, SYSTEM, Action, permit
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
 
 ALL = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.COORDINATOR, Role.STEWARD)
 SEQUENCE = 9
@@ -43,7 +43,7 @@ def running(policy: Policy = Policy.NONE) -> Project:
 
 
 def refused(project: Project, role: Role | str, action: Action) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         permit(project, role, action)
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert caught.value.remedy
@@ -65,7 +65,7 @@ def test_who_must_accept(policy: Policy) -> None:
         assert awaited(project) == parties[number + 1 :]
     assert not standstill(project)
     if policy is not Policy.HOLD:
-        with pytest.raises(TrystError, match="no decision on a restored log is awaited"):
+        with pytest.raises(GemelError, match="no decision on a restored log is awaited"):
             decide(project, Role.STEWARD)
 
 
@@ -78,7 +78,7 @@ def test_until_all_have_accepted_there_is_only_the_erasure() -> None:
     for state in frozenset(State) - {State.ERASED}:
         for role in (*ALL, OWNER):
             for action in frozenset(Action) - free:
-                with pytest.raises(TrystError) as caught:
+                with pytest.raises(GemelError) as caught:
                     permit(replace(project, state=state), role, action)
                 assert caught.value.code is ErrorCode.NOT_ADMITTED or words in str(caught.value)
     assert words in refused(project, SYSTEM, Action.TAKE_RUN)
@@ -92,7 +92,7 @@ def test_after_one_refusal_it_never_goes_on() -> None:
     for role in (Role.CUSTODIAN_A, Role.COORDINATOR):
         project = decide(project, role).project
     assert "bob has refused the restored log" in refused(project, OWNER, Action.START_RUN)
-    with pytest.raises(TrystError, match="a decision is there"):
+    with pytest.raises(GemelError, match="a decision is there"):
         decide(project, Role.CUSTODIAN_B)
     assert not awaited(operations.erase(project, Role.COORDINATOR, "coordinator").project)
 
@@ -101,7 +101,7 @@ def test_a_decision_is_about_one_restoration() -> None:
     project = accepted(put_back(contributed()))
     again = replace(project, restoration=SEQUENCE + 5)
     assert awaited(again) == ALL[:-1]
-    with pytest.raises(TrystError, match="another restoration"):
+    with pytest.raises(GemelError, match="another restoration"):
         decide(again, Role.CUSTODIAN_A)
     assert decide(again, Role.CUSTODIAN_A, sequence=SEQUENCE + 5).changed
 
@@ -174,7 +174,7 @@ def test_another_steward_may_refuse_while_the_project_waits_and_names_what_it_kn
     named = second(done, "lost").project
     assert lost_runs(named) == ("lost",)
     assert not second(named, "lost").changed
-    with pytest.raises(TrystError, match="no decision on a restored log is awaited"):
+    with pytest.raises(GemelError, match="no decision on a restored log is awaited"):
         second(done, accept=False)
 
 

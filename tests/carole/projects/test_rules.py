@@ -1,6 +1,6 @@
 """The rules of a project under random operations, in any order, by any actor, repeatedly.
 
-What is not a failure: an operation that is refused with a `TrystError`; the same operation again, which changes
+What is not a failure: an operation that is refused with a `GemelError`; the same operation again, which changes
 nothing; operations of both sides in any order. What is a failure: an exception of another kind; a state that is
 reached without its conditions, or by an actor who may not; a change without an audit entry, or an entry without
 a change; a state that goes back, but for a contribution that has expired; anything after ERASED.
@@ -16,7 +16,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tryst.carole.projects import (
+from gemel.carole.projects import (
     Approval,
     Decline,
     Grant,
@@ -35,15 +35,15 @@ from tryst.carole.projects import (
     Upload,
     operations,
 )
-from tryst.carole.projects.diagram import state_diagram
-from tryst.carole.projects.operations import MAX_ATTEMPTS, Entry, Interruption, Outcome
-from tryst.carole.projects.tasks import TaskKind, blocking_error, choose, is_over, next_task
-from tryst.carole.projects.transitions import OWNER, SYSTEM, TRANSITIONS, Action, permit
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import CUSTODIANS, Role, Side
-from tryst.common.specification.model.granted_variables import Transfer
+from gemel.carole.projects.diagram import state_diagram
+from gemel.carole.projects.operations import MAX_ATTEMPTS, Entry, Interruption, Outcome
+from gemel.carole.projects.tasks import TaskKind, blocking_error, choose, is_over, next_task
+from gemel.carole.projects.transitions import OWNER, SYSTEM, TRANSITIONS, Action, permit
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import CUSTODIANS, Role, Side
+from gemel.common.specification.model.granted_variables import Transfer
 
 DIGEST, OTHER, THIRD = b"\1" * 32, b"\2" * 32, b"\3" * 32
 GOOD, BAD = PolicyDecision({"risk": 0.1}, (), b"r" * 32), PolicyDecision({"risk": 0.5}, ("risk",), b"r" * 32)
@@ -128,7 +128,7 @@ class AnyOrder(RuleBasedStateMachine):
         before = self.project
         try:
             outcome = operation(before, *arguments)  # type: ignore[operator]
-        except TrystError:
+        except GemelError:
             return None
         assert isinstance(outcome, Outcome)
         if outcome.project == before:
@@ -148,7 +148,7 @@ class AnyOrder(RuleBasedStateMachine):
     def repeated(self, operation: object, *arguments: object) -> Outcome | None:
         try:
             return operation(self.project, *arguments)  # type: ignore[operator,no-any-return]
-        except TrystError:
+        except GemelError:
             return None
 
     def check_step(self, before: Project, outcome: Outcome) -> None:
@@ -348,7 +348,7 @@ class AnyOrder(RuleBasedStateMachine):
     def by_another(self, number: int) -> None:
         """A coordinator that the project does not belong to."""
         rival = "rival" if self.project.owner == "coordinator" else "coordinator"
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             [*COORDINATORS.values()][number](self.project, rival)
         assert caught.value.code is ErrorCode.NOT_ADMITTED
 
@@ -449,7 +449,7 @@ def test_only_those_in_the_table_may(action: Action, actor: str) -> None:
         if any(actor in row.who and state in row.states for row in rows):
             assert permit(project, actor, action).action is action
         else:
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 permit(project, actor, action)
             known = any(actor in row.who for row in rows)
             assert caught.value.code is (ErrorCode.WRONG_STATE if known else ErrorCode.NOT_ADMITTED)
@@ -508,7 +508,7 @@ def test_a_custodian_may_decline_until_the_release_and_approve_what_is_amended()
     held = operations.finish_run(taken, "run", 3, BAD).project
     assert operations.decline(held, Side.BOB, refusal(Side.BOB)).project.state is State.DRAFT
     released = decided(held, "steward", "the minister has asked for it", release=True).project
-    with pytest.raises(TrystError, match="cannot be taken back") as caught:
+    with pytest.raises(GemelError, match="cannot be taken back") as caught:
         operations.decline(released, Side.BOB, refusal(Side.BOB))
     assert caught.value.code is ErrorCode.WRONG_STATE
 
@@ -517,9 +517,9 @@ def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
     project = operations.take_run(project, "run").project
     project = operations.request_row_handles(project, "run", 9, JoinedBy.RESOLVER).project
-    with pytest.raises(TrystError, match="waits for other parties"):
+    with pytest.raises(GemelError, match="waits for other parties"):
         operations.take_run(project, "run")
-    with pytest.raises(TrystError, match="both custodians must submit their handles"):
+    with pytest.raises(GemelError, match="both custodians must submit their handles"):
         operations.resolve_run(project, "coordinator", "run", "ab", "cd")
     for side in Side:
         assert next_task(project, side).kind is TaskKind.HANDLES  # type: ignore[union-attr]
@@ -536,7 +536,7 @@ def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
 
 def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_recorded() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
-    with pytest.raises(TrystError, match="no worker has the run"):
+    with pytest.raises(GemelError, match="no worker has the run"):
         operations.join_rows(project, "run", "carole", dict.fromkeys(Side, 5), 9)
     project = operations.take_run(project, "run").project
     outcome = operations.request_row_handles(project, "run", 9, JoinedBy.CAROLE)
@@ -549,7 +549,7 @@ def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_re
         project = outcome.project
     assert project.active_run is not None
     assert (project.active_run.state, project.active_run.attempt) == (RunState.QUEUED, 0)
-    with pytest.raises(TrystError, match="does not wait"):
+    with pytest.raises(GemelError, match="does not wait"):
         operations.resolve_run(project, "coordinator", "run", "ab", "cd")
     project = operations.take_run(project, "run").project
     (entry,) = operations.join_rows(project, "run", "carole", {Side.ALICE: 5, Side.BOB: 4}, 9).entries
@@ -592,7 +592,7 @@ def test_the_seed_agreement_offers_each_step_to_who_can_take_it() -> None:
 )
 def test_agreed_keys_are_not_unagreed(report: KeyReport, code: ErrorCode) -> None:
     project = contributed()
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.report_keys(project, Side.BOB, "bob", 1, report)
     assert caught.value.code is code
     assert not operations.report_keys(project, Side.BOB, "bob", 1, REPORTS[0]).changed
@@ -601,11 +601,11 @@ def test_agreed_keys_are_not_unagreed(report: KeyReport, code: ErrorCode) -> Non
 @pytest.mark.parametrize("cause", list(Interruption))
 def test_a_run_that_its_worker_has_left_is_queued_again_while_attempts_are_left(cause: Interruption) -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
-    with pytest.raises(TrystError, match="no worker has the run"):
+    with pytest.raises(GemelError, match="no worker has the run"):
         operations.requeue_run(project, "run", cause)
     for attempt in range(1, MAX_ATTEMPTS + 1):
         project = operations.take_run(project, "run").project
-        with pytest.raises(TrystError, match="a worker has the run already"):
+        with pytest.raises(GemelError, match="a worker has the run already"):
             operations.take_run(project, "run")
         outcome = operations.requeue_run(project, "run", cause)
         (entry,) = outcome.entries
@@ -646,7 +646,7 @@ def test_the_diagram_has_every_row_of_the_table_and_no_other() -> None:
 def test_a_second_run_is_refused_while_one_is_under_way_but_the_same_request_is_the_same_run() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
     assert not operations.start_run(project, "coordinator", "r", "another name").changed
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.start_run(project, "coordinator", "s", "run-2")
     assert caught.value.code is ErrorCode.RUN_ACTIVE
     project = operations.fail_run(project, "run", "because").project
@@ -681,7 +681,7 @@ def test_an_upload_is_begun_again_with_the_same_layout_only() -> None:
     begun = Upload("bob-2", False, 5, 50, layout="one")
     project = operations.begin_upload(project, Side.BOB, "bob", begun).project
     assert not operations.begin_upload(project, Side.BOB, "bob", begun).changed
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.begin_upload(project, Side.BOB, "bob", replace(begun, layout="another"))
     assert caught.value.code is ErrorCode.CHUNK_CONFLICT
     project = operations.commit_upload(project, Side.BOB, "bob", begun).project
@@ -711,7 +711,7 @@ def test_a_waiting_run_is_ended_by_what_follows_with_a_separate_entry(by: str) -
             assert run.state is RunState.FAILED
             assert "while" in run.error
         else:
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 operation(project)
             assert caught.value.code is ErrorCode.RUN_ACTIVE
 
@@ -742,14 +742,14 @@ def test_a_project_whose_keys_disagree_does_not_hide_the_others() -> None:
 def test_agreement_messages_are_bounded_and_never_replaced() -> None:
     project = new(state=State.APPROVED)
     for payload in (b"", b"x" * 4097):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             operations.post_message(project, Side.BOB, "bob", 1, MessageKind.OFFER, payload)
         assert caught.value.code is ErrorCode.PARAMETER
     project = operations.post_message(project, Side.BOB, "bob", 1, MessageKind.OFFER, b"x" * 4096).project
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.post_message(project, Side.BOB, "bob", 1, MessageKind.OFFER, b"y")
     assert caught.value.code is ErrorCode.EXISTS
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.post_message(project, Side.BOB, "bob", 2, MessageKind.OFFER, b"y")
     assert caught.value.code is ErrorCode.EPOCH_MISMATCH
 
@@ -782,13 +782,13 @@ def test_a_result_is_assessed(
     ("policy", "policy_decision"), [(Policy.REFUSE, None), (Policy.HOLD, None), (Policy.NONE, GOOD)]
 )
 def test_no_assessment_no_release(policy: Policy, policy_decision: PolicyDecision | None) -> None:
-    with pytest.raises(TrystError, match="without the assessment"):
+    with pytest.raises(GemelError, match="without the assessment"):
         finished(policy, policy_decision)
 
 
 def test_a_steward_decides_on_a_held_result() -> None:
     held = finished(Policy.HOLD, BAD).project
-    with pytest.raises(TrystError, match="needs a reason"):
+    with pytest.raises(GemelError, match="needs a reason"):
         decided(held, "steward", "  ok  \n", release=True)
     overridden = decided(held, "steward", "the registry's own staff only, see May", release=True)
     assert [entry.action for entry in overridden.entries] == [Action.OVERRIDE, Action.RELEASE]
@@ -796,13 +796,13 @@ def test_a_steward_decides_on_a_held_result() -> None:
     assert overridden.project.state is State.RELEASED
     refused = decided(held, "steward", "too few people in the north", release=False).project
     assert refused.state is State.ASSESSED
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         decided(refused, "steward", "the minister has asked for it", release=True)
 
 
 def test_an_amended_specification_needs_all_parties_and_continues_where_the_project_was() -> None:
     project = finished(Policy.REFUSE, BAD).project
-    with pytest.raises(TrystError, match="may not change what was signed"):
+    with pytest.raises(GemelError, match="may not change what was signed"):
         operations.amend(project, "coordinator", THIRD, DIGEST, GRANTS, Policy.REFUSE)
     project = operations.amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.REFUSE).project
     assert project.state is State.DRAFT
@@ -860,7 +860,7 @@ def test_granted_columns_are_sent_and_received_once_both_have_their_shares() -> 
     ],
 )
 def test_what_is_not_granted_or_of_another_run_is_not_taken(run: str, transfer: Transfer, code: ErrorCode) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.send_variables(released(), str(transfer.sender), run, transfer, 4096)
     assert caught.value.code is code
 
@@ -868,10 +868,10 @@ def test_what_is_not_granted_or_of_another_run_is_not_taken(run: str, transfer: 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.RELEASED])
 def test_nothing_is_sent_or_received_before_the_gate_or_after_the_end(state: State) -> None:
     project = replace(released(), state=state)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.send_variables(project, "alice", "run", TRANSFERS[0], 4096)
     assert caught.value.code is ErrorCode.WRONG_STATE
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         operations.receive_variables(
             replace(project, sent=frozenset(TRANSFERS)), Role.CUSTODIAN_B, "bob", "run", TRANSFERS[0]
         )
@@ -881,7 +881,7 @@ def test_nothing_is_sent_or_received_before_the_gate_or_after_the_end(state: Sta
 def test_a_custodian_sends_after_it_has_confirmed_its_share() -> None:
     project = replace(released(), acknowledged=frozenset({Side.BOB}))
     assert next_task(project, Side.ALICE).kind is TaskKind.FETCH  # type: ignore[union-attr]
-    with pytest.raises(TrystError, match="confirmed its share"):
+    with pytest.raises(GemelError, match="confirmed its share"):
         operations.send_variables(project, "alice", "run", TRANSFERS[0], 4096)
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from gemel.carole.projects import Policy, Project, ReleaseSignature, State, operations
+from gemel.carole.projects.operations import Outcome
+from gemel.carole.projects.tasks import blocking_error
+from gemel.carole.projects.transitions import Action
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 from tests.carole.projects.test_rules import BAD, GRANTS, OTHER, STEWARDS, THIRD, contributed, decided, refusal
-from tryst.carole.projects import Policy, Project, ReleaseSignature, State, operations
-from tryst.carole.projects.operations import Outcome
-from tryst.carole.projects.tasks import blocking_error
-from tryst.carole.projects.transitions import Action
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
 
 REASON = "used inside the secure room only, see May"
 
@@ -51,7 +51,7 @@ def test_one_refusal_is_enough_also_by_one_who_has_signed() -> None:
         refused = decided(project, member, REASON, release=False)
         assert (actions(refused), refused.project.state) == ([Action.REFUSE], State.ASSESSED)
         assert not refused.project.release_signatures
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             signed(refused.project, "second")
         assert caught.value.code is ErrorCode.WRONG_STATE
 
@@ -99,6 +99,6 @@ def test_what_ends_the_holding_ends_the_signatures() -> None:
 def test_a_steward_that_left_the_list_while_its_call_was_under_way_does_not_sign() -> None:
     given = ReleaseSignature("run", "steward", STEWARDS["steward"], b"r" * 32, b"s")
     for stewards in ({"second": "bb"}, {**STEWARDS, "steward": "cc"}):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             operations.override(held(), given, REASON, stewards)
         assert caught.value.code is ErrorCode.NOT_ADMITTED

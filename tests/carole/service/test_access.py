@@ -14,15 +14,14 @@ import grpc
 import pytest
 import structlog
 
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, raw_error
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
-from tryst.common.rpc.access import ACCESS
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.status import METADATA_KEY
-from tryst.protos.linkage.v1 import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
+from gemel.common.rpc.access import ACCESS
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.status import METADATA_KEY
+from gemel.protos.linkage.v1 import (
     contribution_pb2,
     coordination_pb2,
     coordination_pb2_grpc,
@@ -30,6 +29,7 @@ from tryst.protos.linkage.v1 import (
     custody_pb2_grpc,
     resolution_pb2,
 )
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload, raw_error
 
 LONG_AGO = Validity(datetime.now(UTC) - timedelta(days=30), datetime.now(UTC) - timedelta(days=1))
 
@@ -165,7 +165,7 @@ def test_an_internal_error_gives_the_peer_a_number_only(
     monkeypatch.setattr(deployment.store.uploads, "put", broken)
     structlog.configure(logger_factory=structlog.WriteLoggerFactory(written), cache_logger_on_first_use=False)
     try:
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             alice.put(upload, 0)
     finally:
         structlog.reset_defaults()

@@ -17,24 +17,24 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine.resources import Resources
+from gemel.carole.projects import Grant, KeyReport, Policy, RunState, State
+from gemel.carole.service.linking import carry_out
+from gemel.carole.store.registry import NewProject
+from gemel.carole.store.runs import Lease
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.encoding import to_bytes
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Role, Side
+from gemel.common.pki.reader import Reader
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.common.wire import chunk_slices, root_digest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.specifications import heading
-from tryst.carole.engine.resources import Resources
-from tryst.carole.projects import Grant, KeyReport, Policy, RunState, State
-from tryst.carole.service.linking import carry_out
-from tryst.carole.store.registry import NewProject
-from tryst.carole.store.runs import Lease
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.encoding import to_bytes
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Role, Side
-from tryst.common.pki.reader import Reader
-from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.common.wire import chunk_slices, root_digest
 
 N, COMMON = 300, 200
 TEXT = (
@@ -258,7 +258,7 @@ def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch:
     assert carole.store.projects.get("trial").state is State.HELD
     document = report(carole, held.run)
     assert [breach["measure"] for breach in document["breaches"]] == ["correct_matches"]
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, held.run, 0)
     assert caught.value.code is ErrorCode.WRONG_STATE
 
@@ -293,7 +293,7 @@ def test_a_release_is_held_for_what_its_joint_distribution_tells(
     assert {"action": "release no joint distribution", "effect": {"joint_attribution": 0.0}} in document["options"]
     assert {"assess", "hold"} <= set(actions(carole))
     assert "release" not in actions(carole)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, run.run, 0)
     assert caught.value.code is ErrorCode.WRONG_STATE
 
@@ -315,10 +315,10 @@ def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(
 DYING_WORKER = """\
 # A worker that kills itself at a given point of a run's end.
 import os, signal, sys
-from tryst.carole.configuration import load_carole
-from tryst.carole.service import ending, worker
-from tryst.carole.service.own_service import OwnAddress, OwnService
-from tryst.carole.store import changes, runs
+from gemel.carole.configuration import load_carole
+from gemel.carole.service import ending, worker
+from gemel.carole.service.own_service import OwnAddress, OwnService
+from gemel.carole.store import changes, runs
 from pathlib import Path
 
 where = sys.argv[1]
@@ -378,7 +378,7 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
             assert [action for action in actions(carole) if action in ("assess", "hold")] == ["assess", "hold"]
         else:
             assert (found.state, project.state) == (RunState.QUEUED, State.CONTRIBUTED)
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 report(carole, run)
             assert caught.value.code is ErrorCode.NOT_FOUND
             assert not {"assess", "hold", "release"} & set(actions(carole))

@@ -9,6 +9,18 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide, sealed_result
+from gemel.carole.engine.resolution_request import unpack_request
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.projects import RunState, State, operations
+from gemel.carole.service.linking import carry_out
+from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.common.custodian.steps import handle_submission as custodian
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.rpc.transfer import Content
+from gemel.common.specification import Specification, load_specification
+from gemel.common.wire.row_handles import RowHandlesRequest
 from tests.carole import trial
 from tests.carole.deployment import Deployment
 from tests.carole.service import test_assessed_runs as open_mode
@@ -26,18 +38,6 @@ from tests.carole.service.test_assessed_runs import (
     report,
 )
 from tests.common.encoding.encoded_rows import n_signed
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide, sealed_result
-from tryst.carole.engine.resolution_request import unpack_request
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.projects import RunState, State, operations
-from tryst.carole.service.linking import carry_out
-from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from tryst.common.custodian.steps import handle_submission as custodian
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.rpc.transfer import Content
-from tryst.common.specification import Specification, load_specification
-from tryst.common.wire.row_handles import RowHandlesRequest
 
 __all__ = ["carole"]
 
@@ -127,7 +127,7 @@ def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     put(carole, run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, run))
     taken = carole.store.runs.take("worker")
     assert taken is not None
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED

@@ -17,20 +17,20 @@ import grpc
 import numpy as np
 import pytest
 
+from gemel.carole.service.computation_sessions import Absence, Session, Sessions
+from gemel.carole.service.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.event_loop import run_in_loop
+from gemel.common.rpc.joined_session import JoinedSession
+from gemel.common.rpc.relayed_channel import PART_BYTES
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 from tests.carole.computing import announced, calls_of, take_part, together
 from tests.carole.deployment import Deployment
-from tryst.carole.service.computation_sessions import Absence, Session, Sessions
-from tryst.carole.service.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.event_loop import run_in_loop
-from tryst.common.rpc.joined_session import JoinedSession
-from tryst.common.rpc.relayed_channel import PART_BYTES
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 CAROLE, COORDINATOR, STEWARD = ComputeParty
 SIZES = (0, 1, 100_000, PART_BYTES - 16, PART_BYTES, 3 * PART_BYTES + 5)
@@ -146,13 +146,13 @@ def test_what_a_relay_does_to_a_message_is_named(carole: Deployment, meddle: Cal
 
     found = together(carole, announced(carole, prepare), dict.fromkeys(ComputeParty, job))
     error = found[CAROLE]
-    assert isinstance(error, TrystError)
+    assert isinstance(error, GemelError)
     assert error.code is ErrorCode.DEVIATION
     assert error.where == "from the steward to Carole"
     assert "message 4" in error.what
     # The others may have had all their messages; who has not reads of it.
     others = [each for own, each in found.items() if own is not CAROLE and each is not None]
-    assert all(isinstance(each, TrystError) and each.code is ErrorCode.DEVIATION for each in others)
+    assert all(isinstance(each, GemelError) and each.code is ErrorCode.DEVIATION for each in others)
     assert all("from the steward to Carole: message 4" in str(each) for each in others)
 
 
@@ -177,7 +177,7 @@ def test_a_message_of_another_link_does_not_open(carole: Deployment) -> None:
 
     jobs = dict.fromkeys(ComputeParty, lambda joined: joined.channel.receive(joined.own.next))
     error = together(carole, announced(carole, prepare), jobs)[CAROLE]
-    assert isinstance(error, TrystError)
+    assert isinstance(error, GemelError)
     assert (error.code, error.where) == (ErrorCode.DEVIATION, "from the steward to Carole")
 
 
@@ -202,7 +202,7 @@ def test_a_repeated_call_gets_and_sends_the_same_again(carole: Deployment) -> No
     for _ in range(2):
         assert calls[CAROLE].receive(STEWARD, 0, 1) == (2, b"second")
     for wrong in (lambda: calls[CAROLE].receive(STEWARD, 0, 0), lambda: calls[STEWARD].send(CAROLE, 2, 0, 1, b"")):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             wrong()
         assert caught.value.code is ErrorCode.PARAMETER
 
@@ -243,17 +243,17 @@ def test_a_computation_is_for_the_members_it_names(carole: Deployment) -> None:
             lambda calls=calls: calls.send(CAROLE, 0, 0, 1, b""),
             calls.finish,
         ):
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 call()
             assert caught.value.code is ErrorCode.NOT_ADMITTED
-        calls.give_up(TrystError(ErrorCode.DEVIATION, "it is none of theirs"))
+        calls.give_up(GemelError(ErrorCode.DEVIATION, "it is none of theirs"))
     assert session.ended is None
 
 
 def test_one_process_of_a_member_takes_part(carole: Deployment) -> None:
     session = announced(carole)
     calls_of(carole, STEWARD, session).attend((), 0)
-    with pytest.raises(TrystError, match="another process of this member") as caught:
+    with pytest.raises(GemelError, match="another process of this member") as caught:
         calls_of(carole, STEWARD, session).attend((), 0)
     assert caught.value.code is ErrorCode.WRONG_STATE
 
@@ -275,11 +275,11 @@ def waiting(joined: JoinedSession) -> None:
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
-        (TrystError(ErrorCode.DEVIATION, "tags differ", where="compare"), ErrorCode.DEVIATION, "compare: tags differ"),
-        (TrystError(ErrorCode.UPLOAD_CORRUPT, "set 3 is cut"), ErrorCode.WRONG_STATE, "the steward.*: set 3 is cut"),
-        (TrystError(ErrorCode.MEMORY, "at /srv/steward"), ErrorCode.WRONG_STATE, "the steward.*memory does not suffi"),
+        (GemelError(ErrorCode.DEVIATION, "tags differ", where="compare"), ErrorCode.DEVIATION, "compare: tags differ"),
+        (GemelError(ErrorCode.UPLOAD_CORRUPT, "set 3 is cut"), ErrorCode.WRONG_STATE, "the steward.*: set 3 is cut"),
+        (GemelError(ErrorCode.MEMORY, "at /srv/steward"), ErrorCode.WRONG_STATE, "the steward.*memory does not suffi"),
         (ZeroDivisionError("of 17"), ErrorCode.WRONG_STATE, "the steward cannot go on: something unforeseen"),
-        (TrystError(ErrorCode.UNAVAILABLE, "stopped"), ErrorCode.UNAVAILABLE, "the steward has left it"),
+        (GemelError(ErrorCode.UNAVAILABLE, "stopped"), ErrorCode.UNAVAILABLE, "the steward has left it"),
     ],
     ids=["deviation", "corrupt", "memory", "unforeseen", "away"],
 )
@@ -290,7 +290,7 @@ def test_who_gives_up_ends_it_for_all_and_shows_no_more_than_it_may(
     found = together(carole, announced(carole), jobs)
     for own in (CAROLE, COORDINATOR):
         ended = found[own]
-        assert isinstance(ended, TrystError)
+        assert isinstance(ended, GemelError)
         assert ended.code is code
         assert re.search(words, str(ended))
         assert "/home" not in str(ended)
@@ -304,7 +304,7 @@ def test_a_session_ends_without_a_party_that_is_away(carole: Deployment) -> None
     session = announced(carole, prepare)
     calls_of(carole, COORDINATOR, session).attend((), 0)
     calls_of(carole, STEWARD, session).attend((), 0)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         take_part(carole, CAROLE, session, waiting)
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert session.held_bytes == 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import SPECIFICATION, Custodian, Deployment
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 
 def poll(custodian: Custodian, *conditions: tuple[str, int]) -> custody_pb2.NextTaskResponse:

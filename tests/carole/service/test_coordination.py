@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.protos.linkage.v1 import coordination_pb2, project_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, Upload, coordination
 from tests.carole.engine.no_statistics import NO_STATISTICS
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.protos.linkage.v1 import coordination_pb2, project_pb2
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def contributed(deployment: Deployment, uploads: dict[Side, Upload]) -> Deployme
     return deployment
 
 
-def refused(code: ErrorCode, call, *arguments) -> TrystError:  # type: ignore[no-untyped-def]
-    with pytest.raises(TrystError) as caught:
+def refused(code: ErrorCode, call, *arguments) -> GemelError:  # type: ignore[no-untyped-def]
+    with pytest.raises(GemelError) as caught:
         call(*arguments)
     assert caught.value.code is code, caught.value
     return caught.value

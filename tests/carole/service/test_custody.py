@@ -9,6 +9,12 @@ from typing import Any
 
 import pytest
 
+from gemel.common.encoding.layout import FieldLayout, Layout, SetLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.rpc.fairness import MemberLimits
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 from tests.carole.deployment import (
     CANARY,
     DIGEST,
@@ -19,18 +25,12 @@ from tests.carole.deployment import (
     people,
     raw_error,
 )
-from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.rpc.fairness import MemberLimits
-from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 
 OFFER, CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
 
 
-def refused(code: ErrorCode, call, *arguments, **named) -> TrystError:  # type: ignore[no-untyped-def]
-    with pytest.raises(TrystError) as caught:
+def refused(code: ErrorCode, call, *arguments, **named) -> GemelError:  # type: ignore[no-untyped-def]
+    with pytest.raises(GemelError) as caught:
         call(*arguments, **named)
     assert caught.value.code is code, caught.value
     return caught.value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.common.audit.custodian_decline import verify_decline
+from gemel.common.errors import ErrorCode
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, Upload
 from tests.carole.service.test_stewardship import held, refused, steward
-from tryst.common.audit.custodian_decline import verify_decline
-from tryst.common.errors import ErrorCode
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import project_pb2
 
 __all__ = ["held"]
 

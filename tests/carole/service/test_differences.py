@@ -13,21 +13,21 @@ import polars as pl
 import pytest
 from sqlalchemy import text as statement
 
+from gemel.carole.configuration import load_carole
+from gemel.carole.projects import Policy, State
+from gemel.carole.service.linking import carry_out
+from gemel.common.encoding import to_bytes
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
+from gemel.common.wire import chunk_slices, root_digest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
 from tests.carole.service.test_assessed_runs import project as specified
 from tests.carole.service.test_stewardship import steward
 from tests.carole.store.test_migrations import transaction
-from tryst.carole.configuration import load_carole
-from tryst.carole.projects import Policy, State
-from tryst.carole.service.linking import carry_out
-from tryst.common.encoding import to_bytes
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
-from tryst.common.wire import chunk_slices, root_digest
 
 N, COMMON = 120, 90
 PLAIN = TEXT.replace("LIMIT", "1").replace(", protection: conventional, base: 5", "")
@@ -128,7 +128,7 @@ def test_one_changed_record_in_another_project_is_found_and_held_and_the_same_da
     # The second one's report does not have the third.
     decider = steward(deployment)
     digest = decider.report("second", second).sha256
-    with pytest.raises(TrystError, match=f"run {again} of project third") as caught:
+    with pytest.raises(GemelError, match=f"run {again} of project third") as caught:
         decider.decide("second", second, digest, release=True, reason="for the secure room only")
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert deployment.store.projects.get("second").state is State.HELD

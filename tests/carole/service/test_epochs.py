@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.common.errors import ErrorCode
+from gemel.common.keys.check import PART_BYTES, key_check_value
+from gemel.common.keys.epochs import MAX_EPOCHS, verify_new_epoch
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification, specification_digest
+from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import DIGEST, ENCODING, KEY_CHECK, SEED, SPECIFICATION, Deployment, Upload
 from tests.carole.service.test_stewardship import refused, steward
-from tryst.common.errors import ErrorCode
-from tryst.common.keys.check import PART_BYTES, key_check_value
-from tryst.common.keys.epochs import MAX_EPOCHS, verify_new_epoch
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification, specification_digest
-from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 STATE = project_pb2.ProjectState
 REASON = "Bob's library of dates was older; it is the same now"

@@ -23,13 +23,13 @@ import pytest
 import structlog
 from sqlalchemy import create_engine, text
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.common.rpc.status import METADATA_KEY
+from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, raw_error
 from tests.carole.store.conftest import Postgres, postgres
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
-from tryst.common.rpc.status import METADATA_KEY
-from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2
 
 __all__ = ["postgres"]
 
@@ -71,7 +71,7 @@ def disk() -> Iterator[Callable[[str], Disk]]:
     with ExitStack() as made:
 
         def make(size: str) -> Disk:
-            folder = made.enter_context(tempfile.TemporaryDirectory(prefix="tryst-disk-"))
+            folder = made.enter_context(tempfile.TemporaryDirectory(prefix="gemel-disk-"))
             found = Disk(Path(folder), size)
             made.callback(found.unmount)
             return found
@@ -158,7 +158,7 @@ def test_the_blobs_disk_is_full(
         alice = deployment.custodian(Side.ALICE)
         alice.begin(upload)
         small.fill()
-        with logged() as lines, pytest.raises(TrystError) as caught:
+        with logged() as lines, pytest.raises(GemelError) as caught:
             alice.put(upload, 0)
         assert caught.value.code is ErrorCode.STORAGE_FULL
         assert str(small.folder) not in str(caught.value)

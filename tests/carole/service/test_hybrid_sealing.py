@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing_key import FormerKey
+from gemel.common.pki import Members, Provisioned
+from gemel.common.specification import load_specification
+from gemel.coordinator.commands.spec import _lacking
 from tests.carole.deployment import SPECIFICATION, Deployment
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing_key import FormerKey
-from tryst.common.pki import Members, Provisioned
-from tryst.common.specification import load_specification
-from tryst.coordinator.commands.spec import _lacking
 
 HYBRID = f"{SPECIFICATION}sealing: hybrid\n"
 
@@ -38,11 +38,11 @@ def deployment(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
 
 def test_a_project_is_refused_while_the_list_has_a_former_key(deployment: Deployment, parties: Provisioned) -> None:
     coordinator = deployment.coordinator()
-    with pytest.raises(TrystError, match="sealing keys of X25519 alone") as caught:
+    with pytest.raises(GemelError, match="sealing keys of X25519 alone") as caught:
         coordinator.create(HYBRID)
     assert caught.value.code is ErrorCode.SPECIFICATION
     assert "such a key of bob" in str(caught.value)
-    assert "tryst party renew-sealing" in caught.value.remedy
+    assert "gemel party renew-sealing" in caught.value.remedy
     coordinator.create(SPECIFICATION)  # without the section it goes on as before
     (deployment.root.parent / "members.yaml").write_text(parties.members.dump())
     deployment.restart()

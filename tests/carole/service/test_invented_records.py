@@ -12,25 +12,25 @@ import polars as pl
 import pytest
 
 from benchmarks._leakage_invented import COPIES, PROBED, honest, probed
+from gemel.carole.engine.resolution_exchange import decide, sealed_result
+from gemel.carole.engine.resolution_request import unpack_request
+from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.projects import State
+from gemel.carole.service.linking import carry_out
+from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding import to_bytes
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.specification import load_specification
+from gemel.common.wire import chunk_slices, root_digest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment
 from tests.carole.service.test_assessed_runs import carole, herself, lease, project, report
 from tests.carole.service.test_coded_runs import put, tell
 from tests.specifications import heading
-from tryst.carole.engine.resolution_exchange import decide, sealed_result
-from tryst.carole.engine.resolution_request import unpack_request
-from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.projects import State
-from tryst.carole.service.linking import carry_out
-from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding import to_bytes
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.specification import load_specification
-from tryst.common.wire import chunk_slices, root_digest
 
 __all__ = ["carole"]
 
@@ -108,7 +108,7 @@ def test_near_copies_hold_the_run_and_report_and_log_name_them(
     files = dict(probed(honest(FILES_SEED), "postcode", FILES_SEED).files)
     run = carried_out(carole, mode, files, monkeypatch)
     assert carole.store.projects.get("trial").state is State.HELD
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         carole.store.results.fetch("trial", Role.CUSTODIAN_B, run, 0)
     assert caught.value.code is ErrorCode.WRONG_STATE
     document = report(carole, run)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.carole.service.wire import leakage_details
-from tryst.common.errors import TrystError
-from tryst.protos.linkage.v1 import contribution_pb2
+from gemel.carole.service.wire import leakage_details
+from gemel.common.errors import GemelError
+from gemel.protos.linkage.v1 import contribution_pb2
 
 Statement = contribution_pb2.LeakageStatement
 
@@ -33,5 +33,5 @@ def test_an_override_is_recorded_with_its_reason() -> None:
     ],
 )
 def test_invalid_statements(stated: Statement) -> None:
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         leakage_details(begin(stated))

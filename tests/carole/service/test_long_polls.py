@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import grpc
 
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import custody_pb2
 from tests.carole.deployment import Deployment
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import custody_pb2
 
 POLLS, CALLS = 100, 15
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gemel.carole.engine.archive import packed, unpacked
+from gemel.carole.projects import Policy, State
+from gemel.carole.service.linking import carry_out
+from gemel.carole.store.artifacts import RESOLUTION_RESULT
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.transfer import Content
+from gemel.common.specification import Specification
 from tests.carole.deployment import Deployment
 from tests.carole.service import test_coded_runs as coded
 from tests.carole.service.test_assessed_runs import COMMON, RESOURCES, actions, carole, herself, project
 from tests.carole.service.test_coded_runs import put, specification, waiting
-from tryst.carole.engine.archive import packed, unpacked
-from tryst.carole.projects import Policy, State
-from tryst.carole.service.linking import carry_out
-from tryst.carole.store.artifacts import RESOLUTION_RESULT
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.transfer import Content
-from tryst.common.specification import Specification
 
 __all__ = ["carole"]
 
@@ -106,7 +106,7 @@ def test_a_result_that_cannot_be_one_of_the_request_is_refused(
     put(carole, name, RESOLUTION_RESULT, retold(made, LIES[found]))
     taken = carole.store.runs.take("worker")
     assert taken is not None
-    with pytest.raises(TrystError, match=f"{found}[;,]") as caught:
+    with pytest.raises(GemelError, match=f"{found}[;,]") as caught:
         carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED

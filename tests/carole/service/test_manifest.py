@@ -8,11 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from tests.specifications import heading
-from tryst.carole.projects import Project
-from tryst.carole.service.manifest import check_manifest
-from tryst.carole.store.integrity import layout_to_text
-from tryst.common.encoding.layout import (
+from gemel.carole.projects import Project
+from gemel.carole.service.manifest import check_manifest
+from gemel.carole.store.integrity import layout_to_text
+from gemel.common.encoding.layout import (
     CODES,
     FORMER_SAMPLE,
     JOINT,
@@ -23,12 +22,13 @@ from tryst.common.encoding.layout import (
     SetLayout,
     VariableLayout,
 )
-from tryst.common.encoding.samples import sample_rows
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, load_specification
-from tryst.common.specification.model.known_files import JointSpec
-from tryst.common.wire import Manifest
+from gemel.common.encoding.samples import sample_rows
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, load_specification
+from gemel.common.specification.model.known_files import JointSpec
+from gemel.common.wire import Manifest
+from tests.specifications import heading
 
 TEXT = (
     heading("keyed", "block_keyed")
@@ -87,7 +87,7 @@ def test_what_the_specification_allows_is_accepted() -> None:
     ],
 )
 def test_anything_else_is_refused(sets: tuple[SetLayout, ...]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         check(*sets)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
 
@@ -96,7 +96,7 @@ def test_a_former_release_has_its_sample_accepted_until_the_other_custodian_has_
     check(RULE, FORMER, CODED)
     check(RULE, FORMER, CODED, theirs=(RULE, FORMER, CODED))
     check(RULE, SAMPLE, CODED, theirs=(RULE, FORMER, CODED))
-    with pytest.raises(TrystError, match="samples must be in groups under a key each, as bob's are") as caught:
+    with pytest.raises(GemelError, match="samples must be in groups under a key each, as bob's are") as caught:
         check(RULE, FORMER, CODED, theirs=(RULE, SAMPLE, CODED))
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
     assert "install the release that bob has" in caught.value.remedy
@@ -105,7 +105,7 @@ def test_a_former_release_has_its_sample_accepted_until_the_other_custodian_has_
 def test_decoys_are_rows_beside_the_records() -> None:
     text = TEXT.replace("prefix: 3}]}", "prefix: 3}]}\nquality: {decoys: 100}")
     check(replace(RULE, rows=109), SAMPLE, CODED, text=text)
-    with pytest.raises(TrystError, match="at most 109 rows under a rule"):
+    with pytest.raises(GemelError, match="at most 109 rows under a rule"):
         check(replace(RULE, rows=110), SAMPLE, CODED, text=text)
 
 
@@ -119,7 +119,7 @@ def test_in_mode_open_decoys_alone_are_refused() -> None:
         if held:
             check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
             continue
-        with pytest.raises(TrystError, match="beside its 100 decoys") as caught:
+        with pytest.raises(GemelError, match="beside its 100 decoys") as caught:
             check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
         assert caught.value.code is ErrorCode.ENCODING_MISMATCH
 
@@ -128,12 +128,12 @@ def test_more_rows_than_records_are_accepted_as_far_as_padding_causes_them() -> 
     def rows(n: int) -> SetLayout:
         return replace(RULE, rows=n)
 
-    with pytest.raises(TrystError, match="at most 9 rows under a rule") as caught:
+    with pytest.raises(GemelError, match="at most 9 rows under a rule") as caught:
         check(rows(10), SAMPLE, CODED)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
     text = f"{TEXT}padding: powers_of_two\n"
     check(rows(18), SAMPLE, CODED, text=text)
-    with pytest.raises(TrystError, match="at most 18 rows under a rule"):
+    with pytest.raises(GemelError, match="at most 18 rows under a rule"):
         check(rows(19), SAMPLE, CODED, text=text)
 
 
@@ -181,6 +181,6 @@ def test_known_records_come_from_the_custodian_that_is_named_and_are_as_many_as_
         ((TRAINED, replace(TRAINED, rule=JOINT, rows=4)), Side.ALICE, both),
         ((replace(TRAINED, rule=JOINT, rows=5),), Side.BOB, both),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             checked(*wrong, side=side, of=of)
         assert caught.value.code is ErrorCode.ENCODING_MISMATCH

@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing import SealContext, open_sealed
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
 from tests.carole.deployment import Deployment, make_upload, people
 from tests.carole.service.test_worker import eventually
-from tryst.carole.projects import RunState, State
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing import SealContext, open_sealed
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
 
 N = 60
 PROJECTS = {f"of-{number}": number for number in range(20)}
@@ -72,7 +72,7 @@ def test_twenty_projects_at_once(parties: Provisioned, tmp_path: Path) -> None:
             actions = [entry.action for entry in carole.store.audit.entries(name)]
             assert [actions.count(action) for action in ("create", "commit-upload", "release")] == [1, 2, 1]
         # A run is found under its own project only.
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             carole.custodian(Side.ALICE, "of-0").fetch(begun["of-1"][0])
         assert caught.value.code is ErrorCode.NOT_FOUND
     finally:

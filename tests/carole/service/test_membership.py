@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.audit import AuditEntry
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import Provisioned
 from tests.carole.deployment import Deployment
 from tests.carole.service.test_process import Process
 from tests.carole.service.test_stewardship import steward
-from tryst.common.audit import AuditEntry
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import Provisioned
 
 
 class Listed:
@@ -42,7 +42,7 @@ class Listed:
     def admits(self) -> bool:
         try:
             steward(self.deployment).assessed()
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.NOT_ADMITTED:
                 raise
             return False

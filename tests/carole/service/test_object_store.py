@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.service import supervisor
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.parties import Role, Side
+from gemel.common.pki.provisioning import Provisioned
 from tests.carole.deployment import Deployment
 from tests.carole.service.test_readiness import get
 from tests.carole.service.test_worker import COMMON, contribute, eventually, opened
 from tests.carole.store.object_store import ObjectStore, object_store
 from tests.ports import free_port
-from tryst.carole.projects import RunState, State
-from tryst.carole.service import supervisor
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.parties import Role, Side
-from tryst.common.pki.provisioning import Provisioned
 
 __all__ = ["object_store"]
 
@@ -26,7 +26,7 @@ def test_a_run_with_blobs_in_a_bucket_waits_until_the_store_takes_its_credential
     monkeypatch.setattr(supervisor, "FIRST_PAUSE_SECONDS", 0.01)
     objects = f"{{endpoint: {object_store.endpoint}, credentials: {object_store.credentials}}}"
     page = ('listen: ""', f'listen: "127.0.0.1:{free_port()}"')
-    where = ("blobs: store/blobs", f"blobs: s3://tryst-bucket/carole\n  objects: {objects}")
+    where = ("blobs: store/blobs", f"blobs: s3://gemel-bucket/carole\n  objects: {objects}")
     carole = Deployment(parties, tmp_path / "carole", where, page)
     try:
         application = carole.start(Supervisor)

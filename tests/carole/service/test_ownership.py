@@ -11,25 +11,25 @@ import pytest
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode
+from gemel.common.keys.check import key_check_value
+from gemel.common.keys.epochs import approval_parts, verify_new_epoch
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role, Side
+from gemel.common.pki.certificates import Validity
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.coordinator.client.client_configuration import steward_template, template
+from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
 from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, Upload, coordination
 from tests.carole.service.test_membership import eventually
 from tests.carole.service.test_stewardship import hold, refused, steward
 from tests.consoles import wide_consoles
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode
-from tryst.common.keys.check import key_check_value
-from tryst.common.keys.epochs import approval_parts, verify_new_epoch
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role, Side
-from tryst.common.pki.certificates import Validity
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
-from tryst.coordinator.client.client_configuration import steward_template, template
-from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
 
 REASON = "she leaves for the ministry in May"
 TEXT = SPECIFICATION.replace("results_days: 30", "results_days: 29")
@@ -86,7 +86,7 @@ def identity(made: Deployment, party: str) -> Identity:
 
 def handed(made: Deployment) -> None:
     words = ("hand-over", "trial", "--to", "successor", "--reason", REASON, "--yes")
-    assert "`tryst project take-over trial`" in types(made, "coordinator", *words)
+    assert "`gemel project take-over trial`" in types(made, "coordinator", *words)
 
 
 def others_calls(made: Deployment, party: str) -> list[tuple[Callable[..., object], tuple[object, ...]]]:
@@ -289,7 +289,7 @@ def test_a_stewards_offer_ends_with_the_owners_absence(deployment: Deployment) -
 def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tryst.common.rpc.trust.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("gemel.common.rpc.trust.LOOK_SECONDS", 0.05)
     listed(deployment, "coordinator")
     deployment.restart()
     another = PublicIdentity(IdentityKey.create().public)
@@ -303,7 +303,7 @@ def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(
     assert "the name coordinator was another member's, to whom projects belong" in reason
     assert "coordinator" not in (deployment.store.audit.last_members() or {})
     error = refused(ErrorCode.CONFIGURATION, deployment.restart)
-    assert "`tryst steward hand-over`" in error.remedy
+    assert "`gemel steward hand-over`" in error.remedy
     # Who had the name may come back, and renew its keys while it is listed.
     listed(deployment)
     deployment.restart()

@@ -21,6 +21,10 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import (
     CANARY,
     DIGEST,
@@ -33,16 +37,12 @@ from tests.carole.deployment import (
     put_request,
 )
 from tests.carole.service.test_worker import eventually
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
-from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 class Process:
-    """``python -m tryst.carole``."""
+    """``python -m gemel.carole``."""
 
     def __init__(self, configuration: Path, folder: Path) -> None:
         self.ready_file = folder / "ready"
@@ -50,7 +50,7 @@ class Process:
         self.log = folder / "log"
         with self.log.open("ab") as log:
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "tryst.carole", "--config", configuration, "--ready-file", self.ready_file],
+                [sys.executable, "-m", "gemel.carole", "--config", configuration, "--ready-file", self.ready_file],
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
@@ -225,7 +225,7 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
     reported: list[str] = []
 
     def refused(call: Callable[..., object], *arguments: object, **named: object) -> None:
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             call(*arguments, **named)
         reported.append(str(caught.value))
 
@@ -265,7 +265,7 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
 
 def issue(configuration: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "tryst.carole", "--config", configuration],
+        [sys.executable, "-m", "gemel.carole", "--config", configuration],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -311,7 +311,7 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
     deployment.connect_to(process.address())
     deployment.keyed()
     deployment.custodian(Side.ALICE).contribute(uploads[Side.ALICE])
-    tryst("backup", str(deployment.root / "backup"), "--config", str(deployment.configuration))
+    gemel("backup", str(deployment.root / "backup"), "--config", str(deployment.configuration))
     process.end(signal.SIGTERM)
     store = deployment.root / "store"
     before = {path for path in (store / "blobs").rglob("*") if path.is_file()}
@@ -322,14 +322,14 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
     assert {path for path in (store / "blobs").rglob("*") if path.is_file()} == before
     store.rename(deployment.root / "lost")
     assert "there is no database" in issue(deployment.configuration)
-    tryst("restore", str(deployment.root / "backup"), "--config", str(deployment.configuration))
+    gemel("restore", str(deployment.root / "backup"), "--config", str(deployment.configuration))
     process, _ = launch()
     deployment.connect_to(process.address())
     assert deployment.custodian(Side.ALICE).begin(uploads[Side.ALICE]).committed
 
 
-def tryst(*words: str) -> None:
-    command = [sys.executable, "-m", "tryst.common.command", "carole", *words]
+def gemel(*words: str) -> None:
+    command = [sys.executable, "-m", "gemel.common.command", "carole", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -350,7 +350,7 @@ def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_ba
     assert serving()
     store = deployment.root / "store"
     (store / "carole.db").rename(store / "elsewhere.db")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         coordinator.approve("trial", DIGEST)
     assert caught.value.code is ErrorCode.DATABASE
     eventually(lambda: not serving())

@@ -11,25 +11,25 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, update
 
+from gemel.carole.projects import State
+from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.transitions import Action
+from gemel.carole.service import statuses
+from gemel.carole.store import Store, audit
+from gemel.carole.store.tables import approvals, projects
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role, Side
+from gemel.common.pki.provisioning import PARTIES, provision
+from gemel.common.rpc import pages
+from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.coordinator.client.analyst_client import Analyst
+from gemel.coordinator.client.steward_client import Steward
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment
 from tests.carole.trial import NEW
-from tryst.carole.projects import State
-from tryst.carole.projects.operations import Entry
-from tryst.carole.projects.transitions import Action
-from tryst.carole.service import statuses
-from tryst.carole.store import Store, audit
-from tryst.carole.store.tables import approvals, projects
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role, Side
-from tryst.common.pki.provisioning import PARTIES, provision
-from tryst.common.rpc import pages
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.coordinator.client.analyst_client import Analyst
-from tryst.coordinator.client.steward_client import Steward
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2
 
 ERASED = 9
 _APPROVE = (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B)
@@ -221,7 +221,7 @@ def test_a_page_is_bounded_and_what_is_created_meanwhile_moves_nothing(
         assert number > 5
         assert found == known[::-1]
         known += [f"new-{bound}-{each}" for each in range(number)]
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         connection.call(stub.ListProjects, coordination_pb2.ListProjectsRequest(after="unknown"))
     assert caught.value.code is ErrorCode.NOT_FOUND
 

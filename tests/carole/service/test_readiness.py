@@ -1,4 +1,4 @@
-"""``/readyz``, ``/livez`` and ``tryst carole health`` of a Carole that is a process, while what she needs is away."""
+"""``/readyz``, ``/livez`` and ``gemel carole health`` of a Carole that is a process, while what she needs is away."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.service.health import check_health
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.settings import host_and_port
+from gemel.common.pki.provisioning import Provisioned
+from gemel.coordinator.rehearsal.processes import ServiceProcess
 from tests.carole.deployment import Deployment
 from tests.carole.store.conftest import Postgres
 from tests.ports import free_port
-from tryst.carole.service.health import check_health
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.settings import host_and_port
-from tryst.common.pki.provisioning import Provisioned
-from tryst.coordinator.rehearsal.processes import ServiceProcess
 
 FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok", "clock": "failed", "serving": "ok"}
 
@@ -26,7 +26,7 @@ FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok",
 @pytest.fixture
 def database() -> Iterator[Postgres]:
     """A PostgreSQL for one test, which stops it."""
-    with tempfile.TemporaryDirectory(prefix="tryst-pg-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="gemel-pg-", ignore_cleanup_errors=True) as folder:
         server = Postgres(Path(folder))
         yield server
         server.stop()
@@ -66,7 +66,7 @@ def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
         until(lambda: get(page, "/readyz") == (503, {"ready": False, "checks": FAILED}))
         assert get(page, "/livez")[0] == 200
         with pytest.raises(
-            TrystError, match=r"answers but is not ready, got database: failed, tenure: failed"
+            GemelError, match=r"answers but is not ready, got database: failed, tenure: failed"
         ) as caught:
             check_health(deployment.configuration)
         assert caught.value.code is ErrorCode.UNAVAILABLE
@@ -81,6 +81,6 @@ def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
         check_health(deployment.configuration)
     finally:
         carole.kill()
-    with pytest.raises(TrystError, match="Carole does not answer") as caught:
+    with pytest.raises(GemelError, match="Carole does not answer") as caught:
         check_health(deployment.configuration)
     assert caught.value.code is ErrorCode.UNAVAILABLE

@@ -14,20 +14,20 @@ import pytest
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
+from gemel.carole.store.audit import Log
+from gemel.carole.store.restoring import RestoredLog
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.log_reader import LogReader
+from gemel.coordinator.client.client_configuration import steward_template, template
+from gemel.protos.linkage.v1 import restoration_pb2, restoration_pb2_grpc
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment
 from tests.consoles import wide_consoles
-from tryst.carole.store.audit import Log
-from tryst.carole.store.restoring import RestoredLog
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.restoration import RestorationDecision
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role
-from tryst.common.witnessing.log_memory import FileMemory
-from tryst.common.witnessing.log_reader import LogReader
-from tryst.coordinator.client.client_configuration import steward_template, template
-from tryst.protos.linkage.v1 import restoration_pb2, restoration_pb2_grpc
 
 HAND = "the audit log is shorter than the one seen before"
 
@@ -52,7 +52,7 @@ def types(deployment: Deployment, *words: str) -> str:
 
 
 def refused(code: ErrorCode, call: Callable[[], object]) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         call()
     assert caught.value.code is code, caught.value
     return str(caught.value)
@@ -61,7 +61,7 @@ def refused(code: ErrorCode, call: Callable[[], object]) -> str:
 def reader(deployment: Deployment, party: str, memory: FileMemory) -> LogReader:
     identity = open_identity(None, deployment.parties.parties[party].identity)
     linker = deployment.parties.members.in_role(Role.LINKER).identity
-    return LogReader(deployment.connect(party), identity, linker, memory, f"tryst {party} accept-restore")
+    return LogReader(deployment.connect(party), identity, linker, memory, f"gemel {party} accept-restore")
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_a_copy_put_back_by_hand_is_noticed_declared_and_accepted(rolled_back: D
     for words in (("project", "status"), ("project", "start", "trial"), ("steward", "list"), ("steward", "log")):
         error = refused(ErrorCode.AUDIT, lambda words=words: types(rolled_back, *words))
         assert HAND in error
-        assert "`tryst carole declare-restored`" in error
+        assert "`gemel carole declare-restored`" in error
         assert "accept-restore PROJECT" in error
     undeclared = refused(ErrorCode.NOT_FOUND, lambda: types(rolled_back, "project", "accept-restore", "trial", "--yes"))
-    assert "`tryst carole declare-restored`" in undeclared
+    assert "`gemel carole declare-restored`" in undeclared
     declare(rolled_back)
     error = refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "status"))
     assert "Carole's store was restored from a backup" in error

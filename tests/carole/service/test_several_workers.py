@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.configuration import load_carole, template
+from gemel.carole.projects import RunState, State
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
 from tests.carole.deployment import Deployment, make_upload, people
 from tests.carole.service.test_readiness import get
 from tests.carole.service.test_worker import eventually
 from tests.carole.service.test_worker_storage import stands_still
 from tests.ports import free_port
-from tryst.carole.configuration import load_carole, template
-from tryst.carole.projects import RunState, State
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
 
 N, COMMON = 60, 40
 SLOW, QUICK = "slow", ("quick-1", "quick-2", "quick-3")
@@ -27,7 +27,7 @@ SLOW, QUICK = "slow", ("quick-1", "quick-2", "quick-3")
 STANDS = """\
 # The worker, which stands still when it has begun a run of the project `slow`.
 import os, signal, sys
-from tryst.carole.service import worker
+from gemel.carole.service import worker
 real = worker.carry_out
 def carry_out(store, lease, *arguments, **named):
     if lease.project == "slow":

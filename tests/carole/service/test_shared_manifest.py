@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 
+from gemel.carole.projects import Project
+from gemel.carole.service.manifest import check_manifest
+from gemel.carole.store.integrity import layout_from_text, layout_to_text, sealed_seeds_from_text
+from gemel.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.encoding.samples import sample_rows
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
+from gemel.common.wire import Manifest
 from tests.specifications import heading
-from tryst.carole.projects import Project
-from tryst.carole.service.manifest import check_manifest
-from tryst.carole.store.integrity import layout_from_text, layout_to_text, sealed_seeds_from_text
-from tryst.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
-from tryst.common.encoding.samples import sample_rows
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
-from tryst.common.wire import Manifest
 
 TEXT = (
     heading("shares", "shared")
@@ -74,7 +74,7 @@ def test_what_the_specification_asks_for_is_accepted() -> None:
     ],
 )
 def test_another_contribution_is_refused(sets: tuple[SetLayout, ...]) -> None:
-    with pytest.raises(TrystError) as error:
+    with pytest.raises(GemelError) as error:
         check(*sets)
     assert error.value.code is ErrorCode.ENCODING_MISMATCH
 
@@ -87,9 +87,9 @@ def test_shares_are_sent_in_mode_shared_and_signatures_in_the_others() -> None:
     block_keyed = TEXT.replace("shared", "block_keyed", 1)
     assert block_keyed != TEXT
     check(*plain, sample, CODED, text=block_keyed)
-    with pytest.raises(TrystError, match="rows are shared in mode shared"):
+    with pytest.raises(GemelError, match="rows are shared in mode shared"):
         check(*plain, sample, CODED)
-    with pytest.raises(TrystError, match="not shared in mode block_keyed"):
+    with pytest.raises(GemelError, match="not shared in mode block_keyed"):
         check(START, OF_BORN, SAMPLE, CODED, text=block_keyed)
 
 

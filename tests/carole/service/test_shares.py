@@ -11,20 +11,20 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine import Linkage, LinkagePlan, Resources, link
+from gemel.carole.engine.probability_classes import FEWEST
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
+from gemel.carole.service.shares import shares
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing import SealContext, open_sealed
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.common.specification.model.content import ReleaseSpec
 from tests.carole.deployment import SPEC, make_upload, people
 from tests.coordinator.reports.linkage.documents import content_of
-from tryst.carole.engine import Linkage, LinkagePlan, Resources, link
-from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from tryst.carole.service.shares import shares
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing import SealContext, open_sealed
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
-from tryst.common.specification.model.content import ReleaseSpec
 
 RESOURCES = Resources(1 << 30, 2)
 N, COMMON = 300, 200
@@ -154,7 +154,7 @@ def test_a_recipient_of_draws_has_the_links_of_each_and_no_other_has(blocked: Li
 def test_a_share_opens_for_its_owner_in_its_run_only(blocked: Linkage, parties: Provisioned) -> None:
     found = made(blocked, parties, "links", "links", "nothing")
     for owner, run in (("bob", "r" * 32), ("coordinator", "r" * 32), ("alice", "s" * 32)):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             opened(found["custodian-a"], parties, owner, run)
         assert caught.value.code is ErrorCode.SEALED
 

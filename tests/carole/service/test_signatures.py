@@ -8,21 +8,21 @@ import pytest
 from sqlalchemy import update
 from typer.testing import CliRunner
 
+from gemel.carole.store.database import Database
+from gemel.carole.store.results import REPORT
+from gemel.carole.store.tables import projects
+from gemel.common.audit.steward_decision import verify_decision
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Members
+from gemel.common.specification import load_specification, specification_digest
+from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload
 from tests.carole.service.test_ownership import deployment, listed, several, types
 from tests.carole.service.test_stewardship import DOCUMENT, JUDGEMENT, REASON, refused, steward
 from tests.consoles import wide_consoles
-from tryst.carole.store.database import Database
-from tryst.carole.store.results import REPORT
-from tryst.carole.store.tables import projects
-from tryst.common.audit.steward_decision import verify_decision
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role, Side
-from tryst.common.pki.members import Members
-from tryst.common.specification import load_specification, specification_digest
-from tryst.protos.linkage.v1 import project_pb2
 
 __all__ = ["deployment", "several"]
 

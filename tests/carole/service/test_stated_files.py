@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.common.audit.file_statement import FileStatement
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import custody_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment, make_upload, people
-from tryst.common.audit.file_statement import FileStatement
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import custody_pb2
 
 STATED = FileStatement(300, "register of births")
 
@@ -36,7 +36,7 @@ def test_a_file_that_grew_by_invented_records_is_refused(deployment: Deployment)
     assert (approved.details["stated_records"], approved.details["stated_origin"]) == (300, "register of births")
     assert len(str(approved.details["file_signature"])) == 128
     assert "stated_records" not in former.details
-    with pytest.raises(TrystError, match="the number of records that its custodian has stated") as caught:
+    with pytest.raises(GemelError, match="the number of records that its custodian has stated") as caught:
         alice.begin(make_upload(Side.ALICE, people(340), "a" * 32)[0])
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
     alice.contribute(make_upload(Side.ALICE, people(310), "b" * 32)[0])
@@ -47,10 +47,10 @@ def test_a_file_that_grew_by_invented_records_is_refused(deployment: Deployment)
 
 def test_a_statement_that_its_custodian_has_not_signed_is_no_approval(deployment: Deployment) -> None:
     alice, _ = agreed(deployment)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         stated(alice, FileStatement(3_000, "register of births"))
     assert caught.value.code is ErrorCode.SIGNATURE
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         alice.approve(file=custody_pb2.FileStatement(records=1, origin="two\nlines", signature=b"s" * 64))
     assert caught.value.code is ErrorCode.PARAMETER
     assert sum(entry.action == "approve" for entry in deployment.store.audit.entries("trial")) == 1

@@ -8,18 +8,18 @@ import json
 import pytest
 from sqlalchemy import update
 
+from gemel.carole.projects import PolicyDecision
+from gemel.carole.store.database import Database
+from gemel.carole.store.results import REPORT
+from gemel.carole.store.tables import projects
+from gemel.common.audit import verify_inclusion
+from gemel.common.audit.steward_decision import sign_decision, verify_decision
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role, Side
+from gemel.coordinator.client.steward_client import Steward
+from gemel.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload
-from tryst.carole.projects import PolicyDecision
-from tryst.carole.store.database import Database
-from tryst.carole.store.results import REPORT
-from tryst.carole.store.tables import projects
-from tryst.common.audit import verify_inclusion
-from tryst.common.audit.steward_decision import sign_decision, verify_decision
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role, Side
-from tryst.coordinator.client.steward_client import Steward
-from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 DOCUMENT = json.dumps(
     {"breaches": [{"measure": "correct_matches", "value": 0.4, "limit": 0.1}], "filler": "x" * (2 << 20)}
@@ -34,8 +34,8 @@ def steward(deployment: Deployment, party: str = "steward") -> Steward:
     return Steward(deployment.connect(party), open_identity(None, folder.identity), linker)
 
 
-def refused(code: ErrorCode, call, *arguments, **named) -> TrystError:  # type: ignore[no-untyped-def]
-    with pytest.raises(TrystError) as caught:
+def refused(code: ErrorCode, call, *arguments, **named) -> GemelError:  # type: ignore[no-untyped-def]
+    with pytest.raises(GemelError) as caught:
         call(*arguments, **named)
     assert caught.value.code is code, caught.value
     return caught.value

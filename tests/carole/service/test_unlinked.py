@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import Deployment, Upload
 from tests.carole.service.test_readiness import get
 from tests.carole.service.test_worker import contribute, eventually
-from tryst.carole.projects import RunState, State
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
-from tryst.protos.linkage.v1 import project_pb2
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_chunk_that_is_gone_is_noticed_before_the_upload_is_acknowledged(
     for index in range(len(upload.chunks)):
         alice.put(upload, index)
     chunk_files(carole)[0].unlink()
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         alice.commit(upload)
     assert caught.value.code is ErrorCode.VAULT
     assert "cannot read what it has stored" in str(caught.value)
@@ -79,7 +79,7 @@ def test_without_the_folder_of_blobs_no_chunk_is_acknowledged(carole: Deployment
     alice.put(upload, 0)
     blobs, elsewhere = carole.root / "store" / "blobs", carole.root / "elsewhere"
     blobs.rename(elsewhere)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         alice.put(upload, 1)
     assert str(carole.root) not in str(caught.value)
     status, found = get(application.observability, "/readyz")

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.signed_note import Cosignature
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.rpc.transfer import Content
+from gemel.common.wire.checkpoints import checkpoint_to_wire
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.log_reader import LogReader
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, custody_pb2, project_pb2
 from tests.carole.deployment import Custodian, Deployment, make_upload, people
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.signed_note import Cosignature
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.rpc.transfer import Content
-from tryst.common.wire.checkpoints import checkpoint_to_wire
-from tryst.common.witnessing.log_memory import FileMemory
-from tryst.common.witnessing.log_reader import LogReader
-from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.client.released_runs import ReleasedRuns
-from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, custody_pb2, project_pb2
 
 SHARE = b"sealed share"
 
@@ -59,7 +59,7 @@ def test_a_release_is_shown_with_its_proof_and_no_other_run_is(
         ("trial", "%"),
         ("trial", run.upper()),
     ):
-        with pytest.raises(TrystError, match="whose release is not in her audit log") as caught:
+        with pytest.raises(GemelError, match="whose release is not in her audit log") as caught:
             log.check_release(project, other)
         assert caught.value.code is ErrorCode.AUDIT
 
@@ -107,7 +107,7 @@ def test_a_cosignature_is_verified_before_it_is_kept(deployment: Deployment, tmp
         )
         alice.call(alice.connection.stub(audit_pb2_grpc.AuditStub).Witness, request)
 
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         send(Cosignature.make(bob.identity, 5, seen.log, seen.size, seen.root))
     assert caught.value.code is ErrorCode.SIGNATURE
     assert deployment.store.audit.noted("alice") is None
@@ -127,7 +127,7 @@ def test_a_coordinator_shows_no_release_that_is_not_in_the_log(
     coordinator = Coordinator(connection, party._identity, None, ReleasedRuns(memory, log))
     with monkeypatch.context() as patched:
         patched.setattr(deployment.store.audit, "released", lambda *_: None)
-        with pytest.raises(TrystError, match="whose release is not in her audit log"):
+        with pytest.raises(GemelError, match="whose release is not in her audit log"):
             coordinator.get("trial")
         assert memory.released("trial") == {}
     status = coordinator.projects()[0]

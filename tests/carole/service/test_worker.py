@@ -18,16 +18,16 @@ import polars as pl
 import pytest
 from sqlalchemy import func, select
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.projects.operations import MAX_ATTEMPTS
+from gemel.carole.service.supervisor import Supervisor
+from gemel.carole.store.tables import payloads
+from gemel.common.keys.sealing import SealContext, open_sealed
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import Deployment, make_upload, people
-from tryst.carole.projects import RunState, State
-from tryst.carole.projects.operations import MAX_ATTEMPTS
-from tryst.carole.service.supervisor import Supervisor
-from tryst.carole.store.tables import payloads
-from tryst.common.keys.sealing import SealContext, open_sealed
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
-from tryst.protos.linkage.v1 import project_pb2
 
 N, COMMON = 400, 250
 
@@ -127,9 +127,9 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
     program.write_text(
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from tryst.carole.configuration import load_carole\n"
-        "from tryst.carole.service.own_service import OwnAddress, OwnService\n"
-        "from tryst.carole.service.worker import Worker\n"
+        "from gemel.carole.configuration import load_carole\n"
+        "from gemel.carole.service.own_service import OwnAddress, OwnService\n"
+        "from gemel.carole.service.worker import Worker\n"
         "configuration = load_carole(Path(sys.argv[2]))\n"
         "worker = Worker(configuration, sys.argv[4], sys.argv[6], OwnService(configuration, OwnAddress()))\n"
         "if worker._store.runs.take(worker._owner):\n"
@@ -177,8 +177,8 @@ def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deploy
     program = Path(carole.root / "dying.py")
     program.write_text(
         "import os, sys\n"
-        "from tryst.carole.service import worker\n"
-        "from tryst.carole.store.encrypted_payloads import EncryptedPayloads\n"
+        "from gemel.carole.service import worker\n"
+        "from gemel.carole.store.encrypted_payloads import EncryptedPayloads\n"
         "real = EncryptedPayloads.store\n"
         "def dies(*arguments):\n"
         "    real(*arguments)\n"

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.service import supervisor
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
 from tests.carole.deployment import Deployment
 from tests.carole.service.test_failing_storage import Disk, disk
 from tests.carole.service.test_readiness import get
 from tests.carole.service.test_worker import COMMON, contribute, eventually, opened
 from tests.carole.store.conftest import Postgres
-from tryst.carole.projects import RunState, State
-from tryst.carole.service import supervisor
-from tryst.carole.service.supervisor import Supervisor
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
 
 __all__ = ["disk"]
 
@@ -30,7 +30,7 @@ STOPS = """\
 # The worker, which stands still when it has begun a run, the first time.
 import os, signal, sys
 from pathlib import Path
-from tryst.carole.service import worker
+from gemel.carole.service import worker
 real = worker.carry_out
 def carry_out(*arguments, **named):
     marker = Path(sys.argv[0]).with_name("stopped")
@@ -74,7 +74,7 @@ def failing(
     request: pytest.FixtureRequest, parties: Provisioned, tmp_path: Path
 ) -> Iterator[tuple[Deployment, Callable[[], object]]]:
     """Carole, and what makes her database fail for a block."""
-    with tempfile.TemporaryDirectory(prefix="tryst-pg-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="gemel-pg-", ignore_cleanup_errors=True) as folder:
         if request.param == "sqlite":
             made = Deployment(parties, tmp_path / "carole")
             yield made, lambda: renamed(tmp_path / "carole" / "store" / "carole.db")

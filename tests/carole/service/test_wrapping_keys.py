@@ -10,14 +10,14 @@ import sys
 import urllib.request
 from pathlib import Path
 
+from gemel.common.configuration import parse_configuration
+from gemel.common.keys.wrapping_configuration import WrappingSection
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import provision
+from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import Deployment, make_upload, people
 from tests.carole.service.test_process import ROOT, Process
 from tests.common.keys.key_stores import softhsm
-from tryst.common.configuration import parse_configuration
-from tryst.common.keys.wrapping_configuration import WrappingSection
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import provision
-from tryst.protos.linkage.v1 import project_pb2
 
 BLOCKS = re.findall(r"```yaml\n(wrapping:.*?)```", (ROOT / "deploy" / "README.md").read_text(), flags=re.DOTALL)
 
@@ -43,7 +43,7 @@ def test_what_the_file_wrapped_is_read_and_linked_under_the_token(
     block = block.replace("keys/token.pin", str(softhsm(tmp_path)))
     text = deployment.configuration.read_text() + block
     deployment.configuration.write_text(text.replace('listen: ""', 'listen: "127.0.0.1:0"'))
-    create = [sys.executable, "-m", "tryst", "party", "wrapping-key", "--config", str(deployment.configuration)]
+    create = [sys.executable, "-m", "gemel", "party", "wrapping-key", "--config", str(deployment.configuration)]
     assert "Made the wrapping key" in subprocess.run(create, check=True, capture_output=True, text=True).stdout
     process = Process(deployment.configuration, tmp_path)
     deployment.connect_to(process.address())

@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from gemel.carole.store import Store
+from gemel.carole.store.clock_guard import DAY_MS
+from gemel.carole.store.provision import initialise
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Side
 from tests.carole.trial import Contribution
-from tryst.carole.store import Store
-from tryst.carole.store.clock_guard import DAY_MS
-from tryst.carole.store.provision import initialise
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Side
 
 
 class Clock:
@@ -69,7 +69,7 @@ class Postgres:
         self._data.mkdir()
         if self._user:
             os.chown(self._data, pwd.getpwnam(self._user).pw_uid, -1)
-        self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", "tryst", "-D", str(self._data))
+        self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", "gemel", "-D", str(self._data))
         self.start()
 
     def start(self) -> None:
@@ -95,7 +95,7 @@ class Postgres:
         self._run("pg_ctl", "-w", "-m", "immediate", "-D", str(self._data), "stop")
 
     def _url(self, database: str) -> str:
-        return f"postgresql+psycopg://tryst@/{database}?host={self._data}"
+        return f"postgresql+psycopg://gemel@/{database}?host={self._data}"
 
     def _run(self, program: str, *arguments: str) -> None:
         # Files, not pipes: the server inherits them, and a pipe would never end.
@@ -110,7 +110,7 @@ class Postgres:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     # The path of a socket has 107 bytes at most, fewer than the suite's own folders need.
-    with tempfile.TemporaryDirectory(prefix="tryst-pg-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="gemel-pg-", ignore_cleanup_errors=True) as folder:
         server = Postgres(Path(folder))
         yield server
         # A test that failed may have left it down; that is its own failure, not one of the last test that ran.

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tryst.carole.bucket import Bucket
+from gemel.carole.bucket import Bucket
 
 REGION = "us-east-1"
 
@@ -55,7 +55,7 @@ class ObjectStore:
                     break
             assert time.monotonic() < deadline, "the S3 server does not start"
             time.sleep(0.05)
-        self._client("s3").create_bucket(Bucket="tryst-bucket")
+        self._client("s3").create_bucket(Bucket="gemel-bucket")
         iam = self._client("iam")
         iam.create_user(UserName="carole")
         statement = {"Effect": "Allow", "Action": ["s3:*", "iam:*"], "Resource": "*"}
@@ -87,24 +87,24 @@ class ObjectStore:
             self._process.wait(30)
             self._process = None
 
-    def bucket(self, name: str = "tryst-bucket", prefix: str = "carole") -> Bucket:
+    def bucket(self, name: str = "gemel-bucket", prefix: str = "carole") -> Bucket:
         """Where a store's blobs are."""
         return Bucket(f"s3://{name}/{prefix}", self.endpoint, REGION, self.credentials)
 
     def objects(self, prefix: str = "carole/") -> dict[str, int]:
         """Sizes of the objects, by what follows the prefix."""
         pages = self._client("s3", self.key, self.secret).get_paginator("list_objects_v2")
-        found = pages.paginate(Bucket="tryst-bucket", Prefix=prefix)
+        found = pages.paginate(Bucket="gemel-bucket", Prefix=prefix)
         return {one["Key"].removeprefix(prefix): one["Size"] for page in found for one in page.get("Contents", [])}
 
     def content(self, path: str, prefix: str = "carole/") -> bytes:
         """The bytes of an object."""
-        found = self._client("s3", self.key, self.secret).get_object(Bucket="tryst-bucket", Key=prefix + path)
+        found = self._client("s3", self.key, self.secret).get_object(Bucket="gemel-bucket", Key=prefix + path)
         return bytes(found["Body"].read())
 
     def change(self, path: str, content: bytes | None, prefix: str = "carole/") -> None:
         """Replace an object, or remove it."""
-        client, where = self._client("s3", self.key, self.secret), {"Bucket": "tryst-bucket", "Key": prefix + path}
+        client, where = self._client("s3", self.key, self.secret), {"Bucket": "gemel-bucket", "Key": prefix + path}
         if content is None:
             client.delete_object(**where)
         else:

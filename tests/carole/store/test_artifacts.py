@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.projects import JoinedBy, Project, RunState, State, operations
+from gemel.carole.projects.operations import Outcome
+from gemel.carole.store import Store
+from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.rpc.transfer import Content
+from gemel.common.wire.chunks import CHUNK_BYTES
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.trial import PROJECT, Contribution, contributed
-from tryst.carole.projects import JoinedBy, Project, RunState, State, operations
-from tryst.carole.projects.operations import Outcome
-from tryst.carole.store import Store
-from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.rpc.transfer import Content
-from tryst.common.wire.chunks import CHUNK_BYTES
 
 RUN = "c" * 32
 LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
@@ -40,7 +40,7 @@ def waiting(store: Store, small: dict[Side, Contribution]) -> Store:
 
 
 def refused(code: ErrorCode, call: Callable[[], object]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         call()
     assert caught.value.code is code, caught.value
 

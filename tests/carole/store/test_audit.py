@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
+from gemel.carole.store import Store, audit_check
+from gemel.carole.store import audit as log
+from gemel.carole.store.database import Database
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
+from gemel.common.audit import Checkpoint, Witness, merkle, verify_consistency, verify_inclusion
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.parties import Side
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
-from tryst.carole.store import Store, audit_check
-from tryst.carole.store import audit as log
-from tryst.carole.store.database import Database
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
-from tryst.common.audit import Checkpoint, Witness, merkle, verify_consistency, verify_inclusion
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.parties import Side
 
 Change = Callable[[Connection], None]
 
@@ -173,7 +173,7 @@ def test_a_log_signed_again_by_carole_is_found_with_kept_checkpoints(
         found = audit_check.verify(connection, identity.public, kept)
     assert not found.intact
     assert found.entry == 5, found.finding
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         witness.believe(*filled.audit.continued(witness.size))
     assert caught.value.code is ErrorCode.AUDIT
 
@@ -240,6 +240,6 @@ def test_proofs_on_request(filled: Store) -> None:
         lambda: filled.audit.proof(3, shown.size + 1),
         lambda: filled.audit.continued(shown.size + 1),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             call()
         assert caught.value.code is ErrorCode.AUDIT

@@ -1,4 +1,4 @@
-"""docs/audit-log.md: its verifier, as it stands there and without Tryst, on a log exported by the real commands.
+"""docs/audit-log.md: its verifier, as it stands there and without Gemel, on a log exported by the real commands.
 
 The log is that of a real Carole to whom both custodians have shown, and cosigned, what they had seen.
 """
@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from gemel.carole.commands.audit import app
+from gemel.common.audit import Tree, consistency_proof, inclusion_proof
+from gemel.common.audit.merkle import leaf_hash
+from gemel.common.audit.signed_note import notes_in
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Role, Side
+from gemel.common.pki import Provisioned
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.log_reader import LogReader
 from tests.architecture.tree import REPOSITORY
 from tests.carole.deployment import Deployment
-from tryst.carole.commands.audit import app
-from tryst.common.audit import Tree, consistency_proof, inclusion_proof
-from tryst.common.audit.merkle import leaf_hash
-from tryst.common.audit.signed_note import notes_in
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Role, Side
-from tryst.common.pki import Provisioned
-from tryst.common.witnessing.log_memory import FileMemory
-from tryst.common.witnessing.log_reader import LogReader
 
 PAGE = (REPOSITORY / "docs" / "audit-log.md").read_text(encoding="utf-8")
 
@@ -56,7 +56,7 @@ class Exported:
             reader.check()
 
     def types(self, *words: object) -> str:
-        """What `tryst audit` prints."""
+        """What `gemel audit` prints."""
         result = CliRunner().invoke(app, [*map(str, words), "--config", str(self.deployment.configuration)])
         if result.exception is not None:
             raise result.exception
@@ -114,7 +114,7 @@ def test_one_projects_entries_and_that_the_log_continues_an_older_one(exported: 
     without = exported.saved("without.jsonl", exported.types("export", "--project", "deaths"))
     status, printed = exported.verify(without, exported.carole, old)
     assert (status, f"export with --since {size}" in printed) == (1, True), printed
-    with pytest.raises(TrystError, match="fewer entries than the older checkpoint") as caught:
+    with pytest.raises(GemelError, match="fewer entries than the older checkpoint") as caught:
         exported.types("export", "--since", 10**6)
     assert caught.value.code is ErrorCode.PARAMETER
 
@@ -167,5 +167,5 @@ def test_the_notes_are_kept_checkpoints_for_the_real_verification(exported: Expo
     kept = exported.saved("kept", "\n".join(notes))
     assert len(list(notes_in(kept.read_text()))) == 3
     assert "Consistent with all 3 kept checkpoints" in exported.types("verify", "--kept", kept)
-    with pytest.raises(TrystError, match="no checkpoint was countersigned by this member"):
+    with pytest.raises(GemelError, match="no checkpoint was countersigned by this member"):
         exported.types("checkpoint", "--witness", "nobody")

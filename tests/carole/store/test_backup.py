@@ -14,25 +14,25 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.store import Store, audit, audit_check
+from gemel.carole.store.backup import OLDEST, Manifest, back_up, restore
+from gemel.carole.store.database import Database
+from gemel.carole.store.migrations import FIRST, migrate
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.store import milliseconds
+from gemel.carole.store.tables import metadata
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role, Side
+from gemel.common.versions import STORE
 from tests.carole.store.test_migrations import Former, content, transaction
 from tests.carole.store.test_provision import another_database, refused
 from tests.carole.store.test_restoring import accept
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
-from tryst.carole.projects import RunState, State
-from tryst.carole.store import Store, audit, audit_check
-from tryst.carole.store.backup import OLDEST, Manifest, back_up, restore
-from tryst.carole.store.database import Database
-from tryst.carole.store.migrations import FIRST, migrate
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.store import milliseconds
-from tryst.carole.store.tables import metadata
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role, Side
-from tryst.common.versions import STORE
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_backup_beside_writers_is_of_one_moment(
             while not ended.is_set():
                 try:
                     running.projects.create(replace(NEW, name=f"beside-{number}"), "coordinator")
-                except TrystError as error:  # what SQLite says where the writer has waited too long, as callers may see
+                except GemelError as error:  # what SQLite says where the writer has waited too long, as callers may see
                     if error.code is not ErrorCode.BUSY:
                         raise
                     continue
@@ -250,6 +250,6 @@ def test_a_backup_of_a_version_that_is_not_known_is_refused(version: int, url: s
     if version > STORE:
         with transaction(f"sqlite:///{backup / 'carole.db'}") as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
-    with refused(ErrorCode.DATABASE, "the version of Tryst that wrote it"):
+    with refused(ErrorCode.DATABASE, "the version of Gemel that wrote it"):
         restore(backup, url, tmp_path / "blobs", identity, milliseconds)
     assert initialise(url, tmp_path / "blobs", identity, milliseconds)[1]

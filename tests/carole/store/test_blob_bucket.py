@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from gemel.carole.bucket import Bucket
+from gemel.carole.store import Store, blob_bucket
+from gemel.carole.store.backup import back_up, restore
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.payload_source import PayloadSource
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.store import milliseconds
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.vault import Vault
+from gemel.common.parties import Role, Side
 from tests.carole.store.object_store import ObjectStore, object_store
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_provision import another_database, refused
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed
-from tryst.carole.bucket import Bucket
-from tryst.carole.store import Store, blob_bucket
-from tryst.carole.store.backup import back_up, restore
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.payload_source import PayloadSource
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.store import milliseconds
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.vault import Vault
-from tryst.common.parties import Role, Side
 
 __all__ = ["object_store"]
 
@@ -265,7 +265,7 @@ def test_wrong_credentials_are_refused_and_never_shown(
 ) -> None:
     for key, secret in ((object_store.key, "wrong-secret"), ("AKIAUNKNOWN", "wrong-secret")):
         object_store.write_credentials(key, secret)
-        with pytest.raises(TrystError, match="the object store refuses these credentials") as caught:
+        with pytest.raises(GemelError, match="the object store refuses these credentials") as caught:
             initialise(url, bucket, identity, milliseconds)
         assert caught.value.code is ErrorCode.DATABASE
         assert key not in str(caught.value)
@@ -323,5 +323,5 @@ def test_without_the_extra_a_folder_serves_and_a_bucket_names_the_extra(
     for name in ("obstore", "obstore.store", "obstore.exceptions"):
         monkeypatch.setitem(sys.modules, name, None)
     with refused(ErrorCode.MODULE_MISSING, r"obstore is not installed; pip install '\.\[objects\]'"):
-        initialise(url, Bucket("s3://tryst-bucket/carole"), identity, milliseconds)
+        initialise(url, Bucket("s3://gemel-bucket/carole"), identity, milliseconds)
     assert initialise(url, tmp_path / "blobs", identity, milliseconds)[1]

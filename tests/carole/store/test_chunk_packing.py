@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.carole.projects import State
+from gemel.carole.store import Store, chunk_packing
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.chunk_packing import groups
+from gemel.carole.store.encrypted_payloads import StoredChunk
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import OVERHEAD_BYTES
+from gemel.common.parties import Role, Side
+from gemel.common.wire.chunks import CHUNK_BYTES
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed
-from tryst.carole.projects import State
-from tryst.carole.store import Store, chunk_packing
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.chunk_packing import groups
-from tryst.carole.store.encrypted_payloads import StoredChunk
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import OVERHEAD_BYTES
-from tryst.common.parties import Role, Side
-from tryst.common.wire.chunks import CHUNK_BYTES
 
 UPLOAD = UPLOADS[Side.ALICE]
 
@@ -106,7 +106,7 @@ def test_a_chunk_that_is_missing_on_the_disk_ends_the_commit_and_not_in_a_contri
 ) -> None:
     sent(store, given_alice)
     next((tmp_path / "blobs").glob("*/*")).unlink()
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         given_alice.commit(store, Side.ALICE, UPLOAD)
     assert caught.value.code is ErrorCode.VAULT
     assert store.projects.get(PROJECT).state is State.KEYED

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.store import Store, audit_check
+from gemel.carole.store.clock_guard import DAY_MS
+from gemel.carole.store.provision import confirm_clock
+from gemel.carole.store.tables import meta
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
-from tryst.carole.projects import RunState, State
-from tryst.carole.store import Store, audit_check
-from tryst.carole.store.clock_guard import DAY_MS
-from tryst.carole.store.provision import confirm_clock
-from tryst.carole.store.tables import meta
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.parties import Role, Side
 
 RUN = "c" * 32
 YEAR_MS = 365 * 24 * 3600 * 1000
@@ -34,8 +34,8 @@ def erased(store: Store) -> int:
     """What retention erases; nothing where the clock is not believed."""
     try:
         store.clock_guard.require()
-    except TrystError:
-        with pytest.raises(TrystError):
+    except GemelError:
+        with pytest.raises(GemelError):
             store.retention.enforce()
         return 0
     return store.retention.enforce()
@@ -90,7 +90,7 @@ def test_a_run_is_worked_on_once_over_a_jump_ahead(
     clock.now += 24 * 3600 * 1000
     second = store.runs.take("another")
     assert second is not None, "to Carole the first worker has been silent for a day"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.runs.finish(former, 7, SHARES)
     assert caught.value.code is ErrorCode.WRONG_STATE
     store.runs.finish(second, 7, SHARES)
@@ -127,12 +127,12 @@ def test_a_clock_that_has_moved_far_erases_nothing_until_it_is_confirmed(
     for _ in range(2):
         store.clock_guard.advance()
         for refused in (store.retention.enforce, store.clock_guard.require):
-            with pytest.raises(TrystError, match="365 days") as caught:
+            with pytest.raises(GemelError, match="365 days") as caught:
                 refused()
             assert caught.value.code is ErrorCode.CONFIGURATION
         store = open_store()  # nor does a restart believe it
     assert store.uploads.read(PROJECT, Side.ALICE)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         confirm_clock(url, tmp_path / "blobs", identity, clock)
     assert caught.value.code is ErrorCode.BUSY, "she serves"
     store.close()
@@ -162,5 +162,5 @@ def test_a_store_of_a_former_release_believes_its_first_clock(
     store = open_store()
     store.clock_guard.require()
     clock.now += YEAR_MS
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         store.clock_guard.require()

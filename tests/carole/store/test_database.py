@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text
 
+from gemel.carole.projects import Approval, KeyReport, MessageKind, State
+from gemel.carole.store import Store
+from gemel.carole.store.database import Database
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.tables import payloads
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.missing_module import installing
+from gemel.common.parties import Role, Side
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed
-from tryst.carole.projects import Approval, KeyReport, MessageKind, State
-from tryst.carole.store import Store
-from tryst.carole.store.database import Database
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.tables import payloads
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.missing_module import installing
-from tryst.common.parties import Role, Side
 
 
 def test_what_was_written_is_there_after_a_restart(open_store: Callable[[], Store]) -> None:
@@ -44,7 +44,7 @@ def test_what_was_written_is_there_after_a_restart(open_store: Callable[[], Stor
 def test_the_same_project_again_is_harmless_and_another_of_its_name_is_refused(store: Store) -> None:
     first = store.projects.create(NEW, "coordinator")
     assert store.projects.create(NEW, "coordinator") == first
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.projects.create(replace(NEW, specification_digest=b"\3" * 32), "coordinator")
     assert caught.value.code is ErrorCode.EXISTS
     assert [entry.action for entry in store.audit.entries()] == ["init", "create"]
@@ -97,7 +97,7 @@ def test_the_audit_log_refuses_changes(store: Store, url: str, statement: str) -
     store.projects.create(NEW, "coordinator")
     database = Database(url)
     database.holder = store.holder
-    with pytest.raises(TrystError) as caught, database.write() as connection:
+    with pytest.raises(GemelError) as caught, database.write() as connection:
         connection.execute(text(statement))
     assert caught.value.code is ErrorCode.DATABASE
     assert len(store.audit.entries()) == 2
@@ -110,7 +110,7 @@ def test_a_change_and_its_entry_stand_or_fall_together(store: Store, url: str, m
     def broken(*_: object) -> None:
         raise RuntimeError("the log cannot be written")
 
-    monkeypatch.setattr("tryst.carole.store.audit.append", broken)
+    monkeypatch.setattr("gemel.carole.store.audit.append", broken)
     with pytest.raises(RuntimeError):
         store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     assert not store.projects.get(PROJECT).approvals
@@ -145,21 +145,21 @@ def test_a_new_wrapping_key_takes_over_at_the_next_start(
     "bad", ["", "nonsense", "sqlite://", "mysql://root:secretword@host/db", "postgresql+nodriver://x:secretword@h/d"]
 )
 def test_an_invalid_url_is_refused_without_showing_it(bad: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Database(bad)
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert "secretword" not in str(caught.value)
 
 
 def test_a_driver_that_is_missing_is_named_with_what_installs_it() -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Database("postgresql+nodriver://host/name")
     assert (caught.value.where, caught.value.got) == ("store.database", "postgresql+nodriver")
     assert installing("postgres") in caught.value.remedy
 
 
 def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Database("postgresql+psycopg://absent:secretword@127.0.0.1:1/none")
     assert caught.value.code is ErrorCode.DATABASE
     assert "secretword" not in str(caught.value)
@@ -168,7 +168,7 @@ def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
 def test_a_failed_statement_does_not_show_its_values(store: Store, url: str) -> None:
     database = Database(url)
     database.holder = store.holder
-    with pytest.raises(TrystError) as caught, database.write() as connection:
+    with pytest.raises(GemelError) as caught, database.write() as connection:
         connection.execute(text("INSERT INTO nowhere VALUES (:value)"), {"value": "planted-value"})
     assert "planted-value" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -180,6 +180,6 @@ def test_uploads_of_one_project_are_not_another_ones(store: Store) -> None:
     store.projects.create(replace(NEW, name="other"), "coordinator")
     given = Contribution(3, rows=20, bits=64)
     store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOADS[Side.ALICE], given.layout)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.uploads.put("other", Side.ALICE, UPLOADS[Side.ALICE], given.chunk(0))
     assert caught.value.code is ErrorCode.NOT_FOUND

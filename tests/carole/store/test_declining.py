@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from gemel.carole.projects import State
+from gemel.carole.store import Store
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
 from tests.carole.trial import DIGEST, Contribution, contributed
-from tryst.carole.projects import State
-from tryst.carole.store import Store
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
 
 REASON = "the committee of data protection has withdrawn"
 
@@ -25,7 +25,7 @@ def test_a_refusal_survives_a_restart_and_its_upload_does_not(
     assert lease is not None
     store.projects.decline("trial", Side.BOB, "bob", DIGEST, REASON, b"s" * 64)
     assert not store.runs.renew_lease(lease, "compare", 0.5)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.runs.finish(lease, 3, {str(Role.CUSTODIAN_A): [b"share"]})
     assert caught.value.code is ErrorCode.WRONG_STATE
     store = open_store()

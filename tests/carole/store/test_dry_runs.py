@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.store import Store
+from gemel.carole.store.backup import BLOBS, restore
+from gemel.carole.store.database import Database
+from gemel.carole.store.migrations import schema_version
+from gemel.carole.store.provision import confirm_clock, upgrade
+from gemel.carole.store.restoring import declare_restored
+from gemel.carole.store.store import milliseconds
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.versions import STORE
 from tests.carole.store.test_backup import backup, running
 from tests.carole.store.test_provision import another_database
-from tryst.carole.store import Store
-from tryst.carole.store.backup import BLOBS, restore
-from tryst.carole.store.database import Database
-from tryst.carole.store.migrations import schema_version
-from tryst.carole.store.provision import confirm_clock, upgrade
-from tryst.carole.store.restoring import declare_restored
-from tryst.carole.store.store import milliseconds
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.versions import STORE
 
 __all__ = ["backup", "running"]
 
@@ -60,11 +60,11 @@ def test_what_could_not_be_restored_is_an_error_of_the_dry_run(
     running: Store, backup: Path, url: str, tmp_path: Path, identity: Identity, request: pytest.FixtureRequest
 ) -> None:
     another = another_database(url, request, tmp_path)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         restore(backup, url, tmp_path / "restored", identity, milliseconds, dry_run=True)
     assert caught.value.code is ErrorCode.DATABASE
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         restore(backup, another, tmp_path / "blobs", identity, milliseconds, dry_run=True)
     shutil.rmtree(next((backup / BLOBS).iterdir()))
-    with pytest.raises(TrystError, match="not a complete backup"):
+    with pytest.raises(GemelError, match="not a complete backup"):
         restore(backup, another, tmp_path / "restored", identity, milliseconds, dry_run=True)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import insert, select
 
+from gemel.carole.store import Store
+from gemel.carole.store.former_projects import DAYS, FormerProjects
+from gemel.carole.store.tables import approvals, projects, runs
+from gemel.common.parties import Role
 from tests.carole.store.conftest import Clock
 from tests.carole.store.test_runs import ready, release, small
 from tests.carole.trial import DIGEST, NEW, PROJECT, keyed
-from tryst.carole.store import Store
-from tryst.carole.store.former_projects import DAYS, FormerProjects
-from tryst.carole.store.tables import approvals, projects, runs
-from tryst.common.parties import Role
 
 __all__ = ["ready", "small"]
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from gemel.carole.projects import Grant, Project, State
+from gemel.carole.store import Store
+from gemel.carole.store.quota import Quota
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.rpc.transfer import Content
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.wire.chunks import CHUNK_BYTES
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
-from tryst.carole.projects import Grant, Project, State
-from tryst.carole.store import Store
-from tryst.carole.store.quota import Quota
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.rpc.transfer import Content
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.wire.chunks import CHUNK_BYTES
 
 RUN = "c" * 32
 TO_BOB, TO_INSTITUTE = Transfer(Side.ALICE, "bob"), Transfer(Side.ALICE, "institute")
@@ -56,7 +56,7 @@ def send(store: Store, content: bytes, transfer: Transfer = TO_BOB, quota: Quota
 
 
 def refused(code: ErrorCode, call: Callable[[], object]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         call()
     assert caught.value.code is code, caught.value
 

@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 
+from gemel.carole.store import Store
+from gemel.carole.store.database import Database
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.vault import Vault
+from gemel.common.parties import Side
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, keyed
-from tryst.carole.store import Store
-from tryst.carole.store.database import Database
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.vault import Vault
-from tryst.common.parties import Side
 
 RUN = "c" * 32
 
@@ -86,7 +86,7 @@ def test_reading_again_what_has_not_changed_takes_one_query(store: Store) -> Non
     queries = [one for one in sent if not one.startswith("BEGIN")]
     assert len(queries) == 3, queries
     assert all("meta" in one for one in queries)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.projects.get("unknown")
     assert caught.value.code is ErrorCode.NOT_FOUND
 

@@ -10,17 +10,17 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
-from tryst.carole.store.database import Database
-from tryst.carole.store.provision import initialise, upgrade
-from tryst.carole.store.store import milliseconds
-from tryst.carole.store.tables import metadata
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
+from gemel.carole.store.database import Database
+from gemel.carole.store.provision import initialise, upgrade
+from gemel.carole.store.store import milliseconds
+from gemel.carole.store.tables import metadata
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
 
 
 class transaction:  # noqa: N801 - used like a function
-    """A transaction of the database's administrator, beside Tryst's own."""
+    """A transaction of the database's administrator, beside Gemel's own."""
 
     def __init__(self, url: str) -> None:
         self._engine = create_engine(url)
@@ -50,7 +50,7 @@ def test_the_schema_is_that_of_the_tables_and_guards_the_log(url: str, tmp_path:
 
 @pytest.mark.parametrize(
     ("version", "got", "remedy"),
-    [("5", "5", "tryst carole upgrade"), ("99", "99", "the version of Tryst that upgraded it")],
+    [("5", "5", "gemel carole upgrade"), ("99", "99", "the version of Gemel that upgraded it")],
 )
 def test_another_version_is_refused_and_the_remedy_named(
     url: str, tmp_path: Path, version: str, got: str, remedy: str
@@ -58,10 +58,10 @@ def test_another_version_is_refused_and_the_remedy_named(
     initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
     with transaction(url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Database(url)
     assert (caught.value.code, caught.value.got) == (ErrorCode.DATABASE, got)
     assert remedy in caught.value.remedy
     if version == "99":
-        with pytest.raises(TrystError, match="must have schema version"):
+        with pytest.raises(GemelError, match="must have schema version"):
             upgrade(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)

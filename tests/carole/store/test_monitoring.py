@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, select, text
 
+from gemel.carole.projects import RunState, State
+from gemel.carole.store import Store
+from gemel.carole.store.clock_guard import DAY_MS
+from gemel.carole.store.monitoring import Figures, LastRun
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.tables import run_figures
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.vault import Vault
+from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import PROJECT, Contribution, contributed, keyed
-from tryst.carole.projects import RunState, State
-from tryst.carole.store import Store
-from tryst.carole.store.clock_guard import DAY_MS
-from tryst.carole.store.monitoring import Figures, LastRun
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.tables import run_figures
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.vault import Vault
-from tryst.common.parties import Role, Side
 
 
 def test_an_empty_store(store: Store) -> None:
@@ -132,7 +132,7 @@ def test_a_standby_is_not_ready(store: Store, url: str) -> None:
         )
         connection.execute(text(ended), {"name": name})
     engine.dispose()
-    with pytest.raises(TrystError, match="the primary, not a standby") as caught:
+    with pytest.raises(GemelError, match="the primary, not a standby") as caught:
         store.monitoring.check_database()
     assert caught.value.code is ErrorCode.DATABASE
     store.monitoring.figures()  # it can still be read
@@ -168,7 +168,7 @@ def test_a_full_disk_is_not_ready(
         while True:
             file.write(bytes(4096))
             file.flush()
-    with pytest.raises(TrystError, match="cannot be written to, got No space left on device"):
+    with pytest.raises(GemelError, match="cannot be written to, got No space left on device"):
         checks.pop(what)()
     (other,) = checks.values()
     other()
@@ -184,7 +184,7 @@ def test_a_store_that_another_carole_has_taken_over_is_not_ready(store: Store, u
         connection.execute(text("UPDATE tenure SET holder = 'another'"))
     engine.dispose()
     for check in (store.monitoring.check_tenure, store.monitoring.check_database):
-        with pytest.raises(TrystError, match="does not hold the store") as caught:
+        with pytest.raises(GemelError, match="does not hold the store") as caught:
             check()
         assert caught.value.code is ErrorCode.BUSY
 
@@ -192,7 +192,7 @@ def test_a_store_that_another_carole_has_taken_over_is_not_ready(store: Store, u
 def test_a_folder_of_blobs_that_is_gone_is_not_ready(store: Store, tmp_path: Path) -> None:
     store.monitoring.check_blobs()
     (tmp_path / "blobs").rename(tmp_path / "unmounted")
-    with pytest.raises(TrystError, match="folder of blobs cannot be written to") as caught:
+    with pytest.raises(GemelError, match="folder of blobs cannot be written to") as caught:
         store.monitoring.check_blobs()
     assert caught.value.code is ErrorCode.DATABASE
     (tmp_path / "unmounted").rename(tmp_path / "blobs")

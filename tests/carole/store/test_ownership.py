@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 from sqlalchemy import text
 
+from gemel.carole.projects import Project
+from gemel.carole.store import Store
+from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.errors import ErrorCode
+from gemel.common.parties import Role
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_provision import refused
 from tests.carole.store.test_restoring import PARTIES, put_back, queued
 from tests.carole.trial import DIGEST, NEW, PROJECT, keyed
-from tryst.carole.projects import Project
-from tryst.carole.store import Store
-from tryst.common.audit.hand_over import HandOver, TakeOver
-from tryst.common.audit.restoration import RestorationDecision
-from tryst.common.errors import ErrorCode
-from tryst.common.parties import Role
 
 __all__ = ["put_back", "queued"]
 

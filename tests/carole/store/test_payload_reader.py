@@ -11,13 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
+from gemel.carole.store import Store, chunk_packing
+from gemel.carole.store.blobs import Blobs
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import OVERHEAD_BYTES
+from gemel.common.parties import Side
+from gemel.common.wire.chunks import CHUNK_BYTES
 from tests.carole.trial import PROJECT, Contribution, contributed
-from tryst.carole.store import Store, chunk_packing
-from tryst.carole.store.blobs import Blobs
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import OVERHEAD_BYTES
-from tryst.common.parties import Side
-from tryst.common.wire.chunks import CHUNK_BYTES
 
 COUNT = 6
 
@@ -79,7 +79,7 @@ def test_any_range_is_what_was_sent(ready: Store, contributions: dict[Side, Cont
 
     ranges()
     for start, stop in ((-1, 5), (5, 4), (0, total + 1), (total + 1, total + 1)):
-        with pytest.raises(TrystError, match=f"the payload has {total} bytes") as caught:
+        with pytest.raises(GemelError, match=f"the payload has {total} bytes") as caught:
             there.payload.read(start, stop)
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -172,7 +172,7 @@ def test_a_damaged_chunk_is_an_error_and_the_others_can_be_read(
     assert reader.read(0, CHUNK_BYTES) == sent[:CHUNK_BYTES]
     assert reader.read(3 * CHUNK_BYTES, len(sent)) == sent[3 * CHUNK_BYTES :]
     for start, stop in ((2 * CHUNK_BYTES, 2 * CHUNK_BYTES + 1), (CHUNK_BYTES + 5, 4 * CHUNK_BYTES), (0, len(sent))):
-        with pytest.raises(TrystError, match=r"^trial, contribution of alice, chunk [12] of 6 ") as caught:
+        with pytest.raises(GemelError, match=r"^trial, contribution of alice, chunk [12] of 6 ") as caught:
             reader.read(start, stop)
         assert caught.value.code is ErrorCode.VAULT
 
@@ -184,7 +184,7 @@ def test_a_missing_or_shortened_file_is_an_error(
     last, _ = encrypted(tmp_path / "blobs", url, COUNT - 1)
     spoil(last)
     reader = ready.uploads.open(PROJECT, Side.ALICE).payload
-    with pytest.raises(TrystError, match=r"^trial, contribution of alice, chunk [0-5] of 6 ") as caught:
+    with pytest.raises(GemelError, match=r"^trial, contribution of alice, chunk [0-5] of 6 ") as caught:
         reader.read(0, reader.total_bytes)
     assert caught.value.code is ErrorCode.VAULT
 
@@ -199,6 +199,6 @@ def test_a_missing_or_shortened_file_is_an_error(
 )
 def test_rows_that_do_not_name_the_whole_are_refused(ready: Store, url: str, statement: str) -> None:
     change(url, statement, payload=rows(url)[2][0])
-    with pytest.raises(TrystError, match="contribution of alice: the database must name the 6 chunks") as caught:
+    with pytest.raises(GemelError, match="contribution of alice: the database must name the 6 chunks") as caught:
         ready.uploads.open(PROJECT, Side.ALICE)
     assert caught.value.code is ErrorCode.VAULT

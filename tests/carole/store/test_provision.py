@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from gemel.carole.projects import RunState
+from gemel.carole.store import Store, tenure
+from gemel.carole.store.blob_folder import IDENTITY
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.database import Database
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.store import milliseconds
+from gemel.carole.store.tenure import Renewal, Standing
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.vault import Vault
+from gemel.common.parties import Role, Side
 from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import DIGEST, NEW, PROJECT, Contribution, contributed
-from tryst.carole.projects import RunState
-from tryst.carole.store import Store, tenure
-from tryst.carole.store.blob_folder import IDENTITY
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.database import Database
-from tryst.carole.store.provision import initialise
-from tryst.carole.store.store import milliseconds
-from tryst.carole.store.tenure import Renewal, Standing
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.vault import Vault
-from tryst.common.parties import Role, Side
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def full(open_store: Callable[[], Store], small: dict[Side, Contribution]) -> Ca
 
 @contextmanager
 def refused(code: ErrorCode, match: str) -> Iterator[None]:
-    with pytest.raises(TrystError, match=match) as caught:
+    with pytest.raises(GemelError, match=match) as caught:
         yield
     assert caught.value.code is code
     assert caught.value.remedy
@@ -251,7 +251,7 @@ def test_the_standing_is_reported_when_it_changes(monkeypatch: pytest.MonkeyPatc
     def renewed() -> bool:
         found = next(outcomes)
         if found is None:
-            raise TrystError(ErrorCode.DATABASE, "the database failed")
+            raise GemelError(ErrorCode.DATABASE, "the database failed")
         return found
 
     def report(standing: Standing) -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from gemel.carole.store import Store
+from gemel.carole.store.quota import Quota
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import NEW, PROJECT, Contribution, keyed
-from tryst.carole.store import Store
-from tryst.carole.store.quota import Quota
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
 
 DAY_MS = 24 * 3600 * 1000
 LARGE = 1 << 40
@@ -31,7 +31,7 @@ def entries(store: Store) -> int:
 
 
 def refused(store: Store, given: Contribution, number: int, quota: Quota, **named: object) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         begin(store, given, number, quota, **named)  # type: ignore[arg-type]
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
     return str(caught.value)

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from gemel.carole.projects import KeyReport, Policy, PolicyDecision, ReleaseSignature, RunState, State
+from gemel.carole.store import Store
+from gemel.carole.store.clock_guard import DAY_MS
+from gemel.carole.store.release_record import COUNTS
+from gemel.carole.store.releases import Kept
+from gemel.carole.store.results import REPORT
+from gemel.carole.store.runs import OvertakenError
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock
 from tests.carole.store.test_migrations import Former, transaction
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed
-from tryst.carole.projects import KeyReport, Policy, PolicyDecision, ReleaseSignature, RunState, State
-from tryst.carole.store import Store
-from tryst.carole.store.clock_guard import DAY_MS
-from tryst.carole.store.release_record import COUNTS
-from tryst.carole.store.releases import Kept
-from tryst.carole.store.results import REPORT
-from tryst.carole.store.runs import OvertakenError
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
 
 RUN = "1" * 32
 COUNTED = {**SHARES, REPORT: [b"{}"], COUNTS: [b"the ", b"counts"]}
@@ -82,7 +82,7 @@ def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(
     assert store.projects.get(PROJECT).state is State.ERASED
     assert keys(url) == 1
     assert store.releases.counts(store.releases.earlier(PROJECT)[0]) == b"the counts"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.results.report(PROJECT, RUN, 0)
     assert caught.value.code is ErrorCode.WRONG_STATE
     pass_to(store, clock, DAYS - 1)

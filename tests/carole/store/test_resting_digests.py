@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from gemel.carole.store import Store
+from gemel.carole.store.resting_digests import digest_of, resting, resting_root, root_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role, Side
+from gemel.common.wire.chunks import chunk_slices, root_digest
 from tests.carole.store.test_migrations import Former, content, transaction
 from tests.carole.store.test_runs import SHARE, SHARES
 from tests.carole.trial import PROJECT, Contribution, contributed
-from tryst.carole.store import Store
-from tryst.carole.store.resting_digests import digest_of, resting, resting_root, root_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role, Side
-from tryst.common.wire.chunks import chunk_slices, root_digest
 
 
 def plain_digests(contents: Iterable[bytes]) -> dict[str, bytes]:
@@ -109,6 +109,6 @@ def test_a_digest_opens_in_its_place_alone() -> None:
         lambda: key.decrypt(3, stored),
     ]
     for attempt in wrong:
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             attempt()
         assert caught.value.code is ErrorCode.VAULT

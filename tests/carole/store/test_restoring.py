@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.projects import Policy, PolicyDecision, RunState, State
+from gemel.carole.store import Store, audit_check
+from gemel.carole.store.backup import back_up, restore
+from gemel.carole.store.database import Database
+from gemel.carole.store.release_record import COUNTS
+from gemel.carole.store.releases import Kept
+from gemel.carole.store.restoring import declare_restored
+from gemel.carole.store.results import REPORT
+from gemel.carole.store.store import milliseconds
+from gemel.common.audit import merkle, verify_consistency, verify_inclusion
+from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.errors import ErrorCode
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.vault import Vault
+from gemel.common.parties import Role, Side
 from tests.carole.store.test_provision import another_database, refused
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
-from tryst.carole.projects import Policy, PolicyDecision, RunState, State
-from tryst.carole.store import Store, audit_check
-from tryst.carole.store.backup import back_up, restore
-from tryst.carole.store.database import Database
-from tryst.carole.store.release_record import COUNTS
-from tryst.carole.store.releases import Kept
-from tryst.carole.store.restoring import declare_restored
-from tryst.carole.store.results import REPORT
-from tryst.carole.store.store import milliseconds
-from tryst.common.audit import merkle, verify_consistency, verify_inclusion
-from tryst.common.audit.restoration import RestorationDecision
-from tryst.common.errors import ErrorCode
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.vault import Vault
-from tryst.common.parties import Role, Side
 
 RUN = "1" * 32
 PARTIES = {Role.CUSTODIAN_A: "alice", Role.CUSTODIAN_B: "bob", Role.COORDINATOR: "coordinator"}

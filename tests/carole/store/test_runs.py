@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.projects import Approval, Policy, RunState, State, operations
+from gemel.carole.projects.operations import MAX_ATTEMPTS, Interruption
+from gemel.carole.projects.transitions import Action
+from gemel.carole.store import Store
+from gemel.carole.store.run_queue import LEASE_MS, PAUSE_MS
+from gemel.carole.store.runs import Lease
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.rpc.transfer import Content
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, contributed
-from tryst.carole.projects import Approval, Policy, RunState, State, operations
-from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
-from tryst.carole.projects.transitions import Action
-from tryst.carole.store import Store
-from tryst.carole.store.run_queue import LEASE_MS, PAUSE_MS
-from tryst.carole.store.runs import Lease
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.rpc.transfer import Content
 
 RUN = "c" * 32
 SHARE = bytes(range(256)) * 10_000
@@ -53,7 +53,7 @@ def release(store: Store) -> None:
 
 
 def refused(code: ErrorCode, call: Callable[[], object]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         call()
     assert caught.value.code is code, caught.value
 
@@ -253,8 +253,8 @@ def test_the_erased_key_is_not_in_the_database_file(
     contributed(store, small)
     from sqlalchemy import select
 
-    from tryst.carole.store.database import Database
-    from tryst.carole.store.tables import payloads
+    from gemel.carole.store.database import Database
+    from gemel.carole.store.tables import payloads
 
     database = Database(url)
     with database.read() as connection:

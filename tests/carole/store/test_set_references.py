@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gemel.carole.store import Store, payload_source
+from gemel.carole.store.blobs import Blobs
+from gemel.carole.store.payload_source import PayloadSource, provide
+from gemel.carole.store.stored_sets import SetElsewhere, StoredContribution
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import DataKey, Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Side
 from tests.carole.store.test_uploads import begin
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed
-from tryst.carole.store import Store, payload_source
-from tryst.carole.store.blobs import Blobs
-from tryst.carole.store.payload_source import PayloadSource, provide
-from tryst.carole.store.stored_sets import SetElsewhere, StoredContribution
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import DataKey, Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Side
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def test_a_set_is_the_same_in_another_process_that_has_the_keys(
     assert isinstance(key, DataKey)
     assert key._key not in sent
     assert there.reference.wrapped_key in sent
-    with pytest.raises(TrystError, match="not started as a worker") as refused:
+    with pytest.raises(GemelError, match="not started as a worker") as refused:
         there.read()
     assert refused.value.code is ErrorCode.CONFIGURATION
     provide(PayloadSource(Blobs(tmp_path / "blobs"), vault))
@@ -67,7 +67,7 @@ def test_a_set_is_the_same_in_another_process_that_has_the_keys(
 
 
 def test_a_key_in_the_clear_does_not_leave_its_process(stored: StoredContribution) -> None:
-    with pytest.raises(TrystError, match="leaves its process wrapped only"):
+    with pytest.raises(GemelError, match="leaves its process wrapped only"):
         pickle.dumps(stored.payload._key)
 
 
@@ -77,15 +77,15 @@ def test_another_process_without_the_wrapping_key_or_with_other_blobs_is_refused
     there, _ = elsewhere(stored)
     provide(PayloadSource(Blobs(tmp_path / "blobs"), Vault(WrappingKeys.create())))
     for refused in (there.require, there.read):
-        with pytest.raises(TrystError, match="the wrapping key of this data key is not here"):
+        with pytest.raises(GemelError, match="the wrapping key of this data key is not here"):
             refused()
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "identity").write_text("another\n")
     source = PayloadSource(Blobs(tmp_path / "others"), vault)
     provide(source)
-    with pytest.raises(TrystError, match="does not belong to this database"):
+    with pytest.raises(GemelError, match="does not belong to this database"):
         there.require()
-    with pytest.raises(TrystError, match="a stored chunk cannot be read, got No such file"):
+    with pytest.raises(GemelError, match="a stored chunk cannot be read, got No such file"):
         there.read()
     assert len(source._keys) == 1
     source.forget()
@@ -101,7 +101,7 @@ def test_a_stretch_of_chunks_reads_what_the_whole_does_and_nothing_beyond(
         reference = pickle.loads(pickle.dumps(whole.reference(start, stop)))  # noqa: S301
         assert len(reference.chunks) <= 2 + (stop - start) // (1 << 20)
         assert source.reader(reference).read(start, stop) == whole.read(start, stop)
-    with pytest.raises(TrystError, match="has the chunks from") as caught:
+    with pytest.raises(GemelError, match="has the chunks from") as caught:
         source.reader(whole.reference(1 << 20, 2 << 20)).read(0, 10)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -116,7 +116,7 @@ def test_a_changed_or_missing_file_is_an_error_there_too(
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content) if change == "flipped" else file.unlink()
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         there.read()
     assert caught.value.code is ErrorCode.VAULT
     assert caught.value.where.startswith("trial, contribution of alice, chunk")

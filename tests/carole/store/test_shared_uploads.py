@@ -7,12 +7,12 @@ import hashlib
 import numpy as np
 import pytest
 
+from gemel.carole.store import Store
+from gemel.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.wire.chunks import chunk_slices, root_digest
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed
-from tryst.carole.store import Store
-from tryst.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.wire.chunks import chunk_slices, root_digest
 
 UPLOAD, SEEDS = UPLOADS[Side.ALICE], (b"carole's", b"coordinator's", b"steward's")
 FIELDS = (FieldLayout("surname", 128, 0, "shared"), FieldLayout("born", 64, 0, "shared"))
@@ -52,12 +52,12 @@ def test_it_is_kept_with_its_seeds_and_its_digests_are_read(store: Store) -> Non
     keyed(store)
     begin(store)
     begin(store)
-    with pytest.raises(TrystError) as error:
+    with pytest.raises(GemelError) as error:
         begin(store, (*SEEDS[:2], b"another's"))
     assert error.value.code is ErrorCode.CHUNK_CONFLICT
     given = shared(DIGESTS)
     given.put(store, Side.ALICE, UPLOAD)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         store.uploads.shares(PROJECT, Side.ALICE)
     given.commit(store, Side.ALICE, UPLOAD)
     kept = store.uploads.shares(PROJECT, Side.ALICE)
@@ -67,7 +67,7 @@ def test_it_is_kept_with_its_seeds_and_its_digests_are_read(store: Store) -> Non
     start = LAYOUT.sets[0].total_bytes
     assert bytes(stored.payload.read(start, start + 1600)) == given.payload[start : start + 1600]
     assert (stored.digests(1) == np.frombuffer(given.payload[start : start + 1600], dtype="<u8")).all()
-    with pytest.raises(TrystError, match="shares, which only compute parties read"):
+    with pytest.raises(GemelError, match="shares, which only compute parties read"):
         stored.read(0)
 
 
@@ -77,7 +77,7 @@ def test_digests_out_of_order_or_of_no_block_do_not_count(store: Store, wrong: n
     begin(store)
     given = shared(wrong)
     given.put(store, Side.ALICE, UPLOAD)
-    with pytest.raises(TrystError) as error:
+    with pytest.raises(GemelError) as error:
         given.commit(store, Side.ALICE, UPLOAD)
     assert error.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -88,6 +88,6 @@ def test_a_contribution_of_another_mode_has_no_shares(store: Store, contribution
     store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOAD, given.layout)
     given.put(store, Side.ALICE, UPLOAD)
     given.commit(store, Side.ALICE, UPLOAD)
-    with pytest.raises(TrystError) as error:
+    with pytest.raises(GemelError) as error:
         store.uploads.shares(PROJECT, Side.ALICE)
     assert error.value.code is ErrorCode.NOT_FOUND

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from sqlalchemy import text
 
+from gemel.carole.projects import Policy, PolicyDecision, Project, ReleaseSignature, State
+from gemel.carole.store import Store
+from gemel.carole.store.results import REPORT
+from gemel.common.parties import Side
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
-from tryst.carole.projects import Policy, PolicyDecision, Project, ReleaseSignature, State
-from tryst.carole.store import Store
-from tryst.carole.store.results import REPORT
-from tryst.common.parties import Side
 
 RUN = "1" * 32
 REASON = "used inside the secure room only, see May"

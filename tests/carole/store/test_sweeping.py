@@ -16,21 +16,21 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text, update
 
+from gemel.carole.projects import State
+from gemel.carole.projects.transitions import Action
+from gemel.carole.store import Store, audit_check
+from gemel.carole.store.database import Database
+from gemel.carole.store.runs import Lease
+from gemel.carole.store.sweeping import Swept
+from gemel.carole.store.tables import chunks, payloads
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
-from tryst.carole.projects import State
-from tryst.carole.projects.transitions import Action
-from tryst.carole.store import Store, audit_check
-from tryst.carole.store.database import Database
-from tryst.carole.store.runs import Lease
-from tryst.carole.store.sweeping import Swept
-from tryst.carole.store.tables import chunks, payloads
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role, Side
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARES = {str(Role.CUSTODIAN_A): [b"a" * 100], str(Role.COORDINATOR): [b"{}"]}
@@ -55,15 +55,15 @@ DYING = """\
 # A process that works on Carole's store as her worker, or as she does, and kills itself at a given point.
 import os, signal, sys
 from pathlib import Path
-from tryst.carole.projects import operations
-from tryst.carole.store import Store
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads
-from tryst.carole.store.database import Database
-from tryst.carole.store.runs import Lease
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role
+from gemel.carole.projects import operations
+from gemel.carole.store import Store
+from gemel.carole.store.encrypted_payloads import EncryptedPayloads
+from gemel.carole.store.database import Database
+from gemel.carole.store.runs import Lease
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role
 
 point, url, folder, holder, run, now = sys.argv[1:]
 folder = Path(folder)
@@ -315,7 +315,7 @@ def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, t
     store, lease, _ = running
     before = kept(url, tmp_path / "blobs")
     store.runs.abandon(lease.owner)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.runs.finish(lease, 1, SHARES)
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert kept(url, tmp_path / "blobs") == before

@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gemel.carole.engine import Contribution as BlockKeyed
+from gemel.carole.engine import FieldPlan, LinkagePlan
+from gemel.carole.engine.plan_parts import LatentPlan, VariablePlan
+from gemel.carole.projects import State
+from gemel.carole.service.known_records import known_records
+from gemel.carole.store import Store
+from gemel.common.encoding.layout import CODES, FORMER_SAMPLE, JOINT, SAMPLES, TRAINING
+from gemel.common.encoding.payload import to_bytes
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.wire.chunks import Chunk, chunk_count, chunk_slices, root_digest
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
-from tryst.carole.engine import Contribution as BlockKeyed
-from tryst.carole.engine import FieldPlan, LinkagePlan
-from tryst.carole.engine.plan_parts import LatentPlan, VariablePlan
-from tryst.carole.projects import State
-from tryst.carole.service.known_records import known_records
-from tryst.carole.store import Store
-from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, JOINT, SAMPLES, TRAINING
-from tryst.common.encoding.payload import to_bytes
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.wire.chunks import Chunk, chunk_count, chunk_slices, root_digest
 
 UPLOAD = UPLOADS[Side.ALICE]
 
@@ -143,7 +143,7 @@ def test_counts_that_are_none_are_refused_before_the_contribution_counts(
     store: Store, records: int, count: float
 ) -> None:
     given = with_known(1, records, np.array([1.0, 1.0, 1.0, count]))
-    with pytest.raises(TrystError, match="counts must be finite and not negative") as caught:
+    with pytest.raises(GemelError, match="counts must be finite and not negative") as caught:
         contributed(store, {Side.ALICE: given})
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -181,7 +181,7 @@ def test_a_former_releases_contribution_expires_when_the_other_side_has_samples_
     (details,) = expired
     assert (details["side"], details["upload"]) == ("alice", UPLOAD)
     assert details["reason"] == "its samples are under one key, of a former release"
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         store.uploads.read(PROJECT, Side.ALICE)
     # Alice contributes again, and nothing else has to be done again.
     again = in_blocks(3, SAMPLES)
@@ -193,7 +193,7 @@ def test_a_former_releases_contribution_expires_when_the_other_side_has_samples_
 
 def test_a_contribution_without_codes_has_none_to_read(store: Store, given: Contribution) -> None:
     contributed(store, {Side.ALICE: given})
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.uploads.codes(PROJECT, Side.ALICE)
     assert caught.value.code is ErrorCode.NOT_FOUND
 
@@ -226,13 +226,13 @@ def test_a_commit_with_gaps_names_them_and_nothing_is_visible(store: Store, give
     begin(store, given)
     count = len(given.chunks)
     given.put(store, Side.ALICE, UPLOAD, *(i for i in range(count) if i not in (1, 2, 4)))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         given.commit(store, Side.ALICE, UPLOAD)
     assert caught.value.code is ErrorCode.UPLOAD_GAPS
     assert "1-2, 4 missing" in caught.value.got
     assert begin(store, given).missing == ((1, 2), (4, 4))
     assert not store.projects.get(PROJECT).contributed(Side.ALICE)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         store.uploads.read(PROJECT, Side.ALICE)
     given.put(store, Side.ALICE, UPLOAD, 1, 2, 4)
     given.commit(store, Side.ALICE, UPLOAD)
@@ -250,7 +250,7 @@ def test_another_chunk_under_the_same_index_is_refused_before_and_after_the_comm
         if committed:
             given.commit(store, Side.ALICE, UPLOAD)
         changed = replace(given.chunk(0), sha256=hashlib.sha256(other).digest(), data=other)
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             store.uploads.put(PROJECT, Side.ALICE, UPLOAD, changed)
         assert caught.value.code is ErrorCode.CHUNK_CONFLICT
     assert store.uploads.read(PROJECT, Side.ALICE)
@@ -273,7 +273,7 @@ def test_a_chunk_that_is_not_the_layouts_is_refused(
     data = change(given.chunks[0])
     digest = given.digests[0] if code is ErrorCode.UPLOAD_CORRUPT else hashlib.sha256(data).digest()
     changed = Chunk(index, len(given.chunks), given.root, digest, data)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.uploads.put(PROJECT, Side.ALICE, UPLOAD, changed)
     assert caught.value.code is code
 
@@ -291,7 +291,7 @@ def test_unknown_uploads_and_the_other_sides_are_the_same_to_the_caller(store: S
             lambda p=project, s=side, u=upload: store.uploads.put(p, s, u, given.chunk(0)),
             lambda p=project, s=side, u=upload: store.uploads.commit(p, s, str(s), u, 1, 1, given.root),
         ):
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 call()
             texts.add((caught.value.code, str(caught.value)))
     assert len(texts) == 1
@@ -308,7 +308,7 @@ def test_the_commit_must_name_what_arrived(store: Store, given: Contribution) ->
         (len(given.chunks), len(given.payload) + 1, given.root),
         (len(given.chunks), len(given.payload), root_digest(reversed(given.digests))),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             store.uploads.commit(PROJECT, Side.ALICE, "alice", UPLOAD, count, size, root)
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert not store.projects.get(PROJECT).contributed(Side.ALICE)
@@ -331,7 +331,7 @@ def test_a_payload_that_is_no_contribution_is_refused_at_the_commit(store: Store
         upload = hashlib.md5(given.payload, usedforsecurity=False).hexdigest()
         begin(store, given, upload)
         given.put(store, Side.ALICE, upload)
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             given.commit(store, Side.ALICE, upload)
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
         assert not store.projects.get(PROJECT).contributed(Side.ALICE)
@@ -383,7 +383,7 @@ def test_a_newer_upload_drops_the_one_under_way_but_not_the_one_that_counts(
     begin(store, given, second)
     assert len([path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]) == 0, "the first one's chunks go"
     for call in (lambda: begin(store, given, first), lambda: given.put(store, Side.ALICE, first, 0)):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             call()
         assert caught.value.code is ErrorCode.WRONG_STATE
     given.put(store, Side.ALICE, second)
@@ -401,7 +401,7 @@ def test_a_newer_upload_drops_the_one_under_way_but_not_the_one_that_counts(
 def test_the_same_upload_with_another_layout_is_refused(store: Store, given: Contribution) -> None:
     keyed(store)
     begin(store, given)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         begin(store, Contribution(7, rows=10))
     assert caught.value.code is ErrorCode.CHUNK_CONFLICT
 
@@ -411,7 +411,7 @@ def test_both_contributions_move_the_project_and_end_the_uploading(
 ) -> None:
     contributed(store, contributions)
     assert store.projects.get(PROJECT).state is State.CONTRIBUTED
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         begin(store, contributions[Side.ALICE], "9" * 32)
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert begin(store, contributions[Side.ALICE]).committed
@@ -427,7 +427,7 @@ def test_a_file_that_the_disk_changed_is_noticed(store: Store, given: Contributi
     content = bytearray(files[0].read_bytes())
     content[100] ^= 1
     files[0].write_bytes(bytes(content))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         store.uploads.read(PROJECT, Side.ALICE)
     assert caught.value.code is ErrorCode.VAULT
 

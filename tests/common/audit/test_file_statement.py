@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tryst.common.audit.file_statement import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
+from gemel.common.audit.file_statement import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
 
 STATED = FileStatement(2_000, "patient register, May")
 DIGEST = b"\1" * 32
@@ -25,7 +25,7 @@ def test_a_signature_is_for_one_statement_project_and_specification() -> None:
         (STATED, "deaths", DIGEST),
         (STATED, "births", b"\2" * 32),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             changed.verify(identity.public, signature, project, digest)
         assert caught.value.code is ErrorCode.SIGNATURE
 
@@ -35,7 +35,7 @@ def test_a_signature_is_for_one_statement_project_and_specification() -> None:
     [(-1, ""), (MAX_RECORDS + 1, ""), (1, "x" * (MAX_ORIGIN + 1)), (1, "a\nb"), (1, "\x1b[31m")],
 )
 def test_what_is_out_of_bounds_is_no_statement(records: int, origin: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         FileStatement(records, origin)
     assert caught.value.code is ErrorCode.PARAMETER
 
@@ -47,12 +47,12 @@ def test_a_file_may_change_a_little(contributed: int) -> None:
 
 @pytest.mark.parametrize("contributed", [0, 1_899, 2_101, 2_800])
 def test_other_numbers_are_refused(contributed: int) -> None:
-    with pytest.raises(TrystError, match="2,000, within 5%") as caught:
+    with pytest.raises(GemelError, match="2,000, within 5%") as caught:
         check_contributed(2_000, contributed, "here")
     assert f"{contributed:,} records" in str(caught.value)
 
 
 def test_small_files_may_differ_by_a_few() -> None:
     check_contributed(3, 13, "here")
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         check_contributed(3, 14, "here")

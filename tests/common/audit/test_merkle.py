@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.audit import merkle
+from gemel.common.audit import merkle
 
 # Roots of RFC 6962's published test leaves, as hexadecimal content, by size.
 LEAVES = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]

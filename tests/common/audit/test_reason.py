@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.audit.reason import MAX_REASON, kept_reason, normalized_reason
+from gemel.common.audit.reason import MAX_REASON, kept_reason, normalized_reason
 
 
 @given(st.text() | st.integers(0, 2 * MAX_REASON).map(lambda n: "a reason, " * n))

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from tryst.common.audit import Checkpoint
-from tryst.common.audit.signed_note import CheckpointNote, Cosignature, NoteLine, key_id, note_text, notes_in, origin
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_key import IdentityKey
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.signed_note import CheckpointNote, Cosignature, NoteLine, key_id, note_text, notes_in, origin
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity_key import IdentityKey
 
 CAROLE, ALICE = (Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(key * 32))) for key in (b"c", b"a"))
 LOG, ROOT = "ab" * 16, hashlib.sha256(b"root").digest()
@@ -31,7 +31,7 @@ def test_the_bytes_are_those_of_the_specification() -> None:
     """Read here by the words of the specification alone."""
     content = MADE.to_text(COSIGNED.line(LOG, "alice", ALICE.public))
     text, _, signatures = content.partition("\n\n")
-    assert text.split("\n") == [f"tryst-audit/{LOG}", "5", base64.b64encode(ROOT).decode()]
+    assert text.split("\n") == [f"gemel-audit/{LOG}", "5", base64.b64encode(ROOT).decode()]
     assert content.endswith("\n")
     first, _, witness = signatures.splitlines()
     name, signed = parts(first)
@@ -75,7 +75,7 @@ def test_a_note_that_another_program_has_kept_is_evidence() -> None:
     read = Checkpoint.from_text("".join(lines[:5]), "file")
     assert (read.size, read.root, read.signature) == (5, ROOT, b"")
     read.verify(CAROLE.public)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         read.verify(ALICE.public)
 
 
@@ -104,14 +104,14 @@ def test_notes_and_lines_one_after_another_are_separated() -> None:
     ],
 )
 def test_either_signature_over_other_things_is_refused(changed: Checkpoint) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         changed.verify(CAROLE.public)
     assert caught.value.code is ErrorCode.SIGNATURE
 
 
 def test_a_checkpoint_without_a_signature_is_none() -> None:
     for bare in (replace(MADE, signature=b"", note=b""), replace(MADE, note=MADE.note[:67])):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             bare.verify(CAROLE.public)
         assert caught.value.code is ErrorCode.AUDIT
 
@@ -125,7 +125,7 @@ def test_a_checkpoint_without_a_signature_is_none() -> None:
         MADE.to_text().replace("\n5\n", "\n05\n"),
         MADE.to_text().replace("\n5\n", "\n-5\n"),
         MADE.to_text().replace("\n5\n", "\n" + "9" * 17 + "\n"),
-        MADE.to_text().replace("tryst-audit/", "example.com/"),
+        MADE.to_text().replace("gemel-audit/", "example.com/"),
         MADE.to_text().replace("— ", "- "),
         MADE.to_text().replace("=\n\n", "=\nextension\n\n"),
         note_text(LOG, 5, ROOT) + "\n" + "— name AAAA\n" * 65,
@@ -136,7 +136,7 @@ def test_a_checkpoint_without_a_signature_is_none() -> None:
     ],
 )
 def test_a_text_that_is_no_checkpoint_is_refused(content: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Checkpoint.from_text(content, "kept")
     assert caught.value.code is ErrorCode.AUDIT
     assert "kept" in str(caught.value)
@@ -151,7 +151,7 @@ def test_a_cosignature_of_another_or_over_other_things_is_refused() -> None:
         (replace(COSIGNED, at=2**63), ALICE.public, 5),
         (replace(COSIGNED, signature=b""), ALICE.public, 5),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             cosignature.verify(witness, LOG, size, ROOT)
         assert caught.value.code is ErrorCode.SIGNATURE
 
@@ -166,6 +166,6 @@ def test_unknown_signatures_are_left_and_kept() -> None:
 
 def test_a_text_is_never_signed_that_could_be_a_purpose() -> None:
     with pytest.raises(ValueError, match="begins with a letter"):
-        CAROLE.sign_text("\x00\x00\x00\x11tryst signature 1")
+        CAROLE.sign_text("\x00\x00\x00\x11gemel signature 1")
     framed = CAROLE.sign("audit-checkpoint", b"x")
     assert not CAROLE.public.is_text_signed(framed, "x")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from tryst.common.audit import AuditEntry, Checkpoint, Tree, Witness, consistency_proof
-from tryst.common.audit.entry import canonical, new_salt
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
+from gemel.common.audit import AuditEntry, Checkpoint, Tree, Witness, consistency_proof
+from gemel.common.audit.entry import canonical, new_salt
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
 
 CAROLE = Identity(IdentityKey.create())
 LOG = "ab" * 16
@@ -64,7 +64,7 @@ def test_text_there_and_back():
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"log": 1}', "null", '{"log":"a","size":true,"root":"","at":1}'])
 def test_text_that_is_no_checkpoint(text):
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Checkpoint.from_text(text, "kept.json")
     assert caught.value.code is ErrorCode.AUDIT
     assert "kept.json" in str(caught.value)
@@ -89,7 +89,7 @@ def test_a_signature_of_another_or_over_other_things():
         replace(good, log="cd" * 16),
         Checkpoint.sign(Identity(IdentityKey.create()), LOG, 3, tree.root, 5),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             witness.believe(bad, [])
         assert caught.value.code is ErrorCode.SIGNATURE
 
@@ -116,7 +116,7 @@ def test_a_rewritten_log_is_refused_though_it_is_signed(how):
     seen, tree = rewritten(how)
     shown = checkpoint(tree)
     proof = consistency_proof(seen.size, shown.size, tree.node) if shown.size >= seen.size else []
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         seen.believe(shown, proof)
     assert caught.value.code is ErrorCode.AUDIT
     assert caught.value.remedy
@@ -129,7 +129,7 @@ def test_an_untouched_log_passes_the_same_way():
 
 def test_a_restarted_log():
     tree = tree_of(entries(5))
-    with pytest.raises(TrystError, match="restarted"):
+    with pytest.raises(GemelError, match="restarted"):
         witness_of(tree, 3).believe(checkpoint(tree, log="cd" * 16), consistency_proof(3, 5, tree.node))
 
 
@@ -144,5 +144,5 @@ def test_two_readers_find_a_fork():
     for size in (7, 8, 10):
         small, large = sorted((8, size))
         for tree in (one, two):
-            with pytest.raises(TrystError, match="another audit log"):
+            with pytest.raises(GemelError, match="another audit log"):
                 alice.compare(checkpoint(two, size), consistency_proof(small, large, tree.node), "Bob")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
+from gemel.common.command import app
+from gemel.common.errors import GemelError
+from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.pki.membership_file import load_membership
 from tests.e2e.deployment import people
-from tryst.common.command import app
-from tryst.common.errors import TrystError
-from tryst.common.parties import CUSTODIANS, Role
-from tryst.common.pki.membership_file import load_membership
 
 ADDRESS = "carole.example.org:7443"
 ROLES = {
@@ -70,8 +70,8 @@ def all_wrong(party: str) -> list[str]:
     return [word for name in read for word in ("--digits", f"{name}={OTHER_DIGITS}")]
 
 
-def error_of(result: Result) -> TrystError:
-    assert isinstance(result.exception, TrystError), result.output
+def error_of(result: Result) -> GemelError:
+    assert isinstance(result.exception, GemelError), result.output
     return result.exception
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from gemel.common.ceremony.calls import TYPES, read_to, readers_of
+from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.pki.members import Members
 from tests.common.pki.test_members import entries, text_of
-from tryst.common.ceremony.calls import TYPES, read_to, readers_of
-from tryst.common.parties import CUSTODIANS, Role
-from tryst.common.pki.members import Members
 
 
 def _members() -> Members:

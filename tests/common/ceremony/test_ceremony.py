@@ -13,6 +13,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gemel.carole.configuration import load_carole
+from gemel.common.ceremony.calls import read_to
+from gemel.common.command import app
+from gemel.common.configuration import load_configuration
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.convening import carole_address, convene
+from gemel.common.pki.enrolment import enrol
+from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.membership_file import load_membership
+from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from tests.common.ceremony.machines import (
     ADDRESS,
     OTHER_DIGITS,
@@ -23,21 +38,6 @@ from tests.common.ceremony.machines import (
     error_of,
     in_place,
 )
-from tryst.carole.configuration import load_carole
-from tryst.common.ceremony.calls import read_to
-from tryst.common.command import app
-from tryst.common.configuration import load_configuration
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.checks import utc_now
-from tryst.common.pki.convening import carole_address, convene
-from tryst.common.pki.enrolment import enrol
-from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.membership_file import load_membership
-from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 
 
 def test_everything_is_written_once_the_digits_are_typed(machines: Machines) -> None:
@@ -188,7 +188,7 @@ def test_a_file_that_was_changed_is_refused(machines: Machines, change, reported
 
 def test_files_that_were_swapped(machines: Machines) -> None:
     error = error_of(machines.join("alice", "--received", str(machines.request("bob")), *all_wrong("alice")))
-    assert "`tryst party convene` has written for all members, got an enrolment request" in str(error)
+    assert "`gemel party convene` has written for all members, got an enrolment request" in str(error)
     shutil.copy(machines.request("alice"), machines.request("bob"))
     assert "every member must have a name of its own" in str(error_of(machines.convene()))
     shutil.copy(machines.membership, machines.request("bob"))
@@ -207,7 +207,7 @@ def test_a_request_that_was_changed(machines: Machines) -> None:
 def test_a_clock_that_is_off_and_a_certificate_that_has_expired(
     machines: Machines, monkeypatch: pytest.MonkeyPatch, days: int, reported: str
 ) -> None:
-    monkeypatch.setattr("tryst.common.pki.acceptance.utc_now", lambda: utc_now() + timedelta(days=days))
+    monkeypatch.setattr("gemel.common.pki.acceptance.utc_now", lambda: utc_now() + timedelta(days=days))
     error = error_of(machines.join("alice", "--received", str(machines.membership), *all_wrong("alice")))
     assert reported in error.what
     assert "by this machine's clock" in error.got
@@ -265,12 +265,12 @@ def test_what_a_role_has_to_name(tmp_path: Path, role: str, more: tuple[str, ...
 def test_an_authority_of_a_members_own(tmp_path: Path) -> None:
     requests = other_ceremony(tmp_path)
     own, coordinators = Authority.create("Alice's"), Authority.create("Coordinator's")
-    from tryst.common.pki.enrolment import certify
+    from gemel.common.pki.enrolment import certify
 
     found = convene(list(requests.values()), ADDRESS, coordinators, [certify(own, requests["alice"])], own.pem)
     known = {each.name: each.certificate.authorities for each in found.members}
     assert known["alice"] == (own.fingerprint,)
     assert known["bob"] == (coordinators.fingerprint,)
     stranger = certify(own, other_ceremony(tmp_path / "more")["bob"])
-    with pytest.raises(TrystError, match="belongs to no enrolment request"):
+    with pytest.raises(GemelError, match="belongs to no enrolment request"):
         convene(list(requests.values()), ADDRESS, coordinators, [stranger], own.pem)

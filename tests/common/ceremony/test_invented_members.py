@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.ceremony.calls import read_to
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode
+from gemel.common.parties import CUSTODIANS
+from gemel.common.pki.membership_file import load_membership
 from tests.common.ceremony.machines import ADDRESS, ROLES, Machines, digits_of, error_of, in_place
-from tryst.common.ceremony.calls import read_to
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode
-from tryst.common.parties import CUSTODIANS
-from tryst.common.pki.membership_file import load_membership
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.cleaning import Cleaning, clean
+from gemel.common.cleaning.positions import Positions
+from gemel.common.errors import GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
 from tests.common.specification.example import EXAMPLE
-from tryst.common.cleaning import Cleaning, clean
-from tryst.common.cleaning.positions import Positions
-from tryst.common.errors import TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
 
 TEXT = yaml.safe_load(EXAMPLE)
 TEXT["fields"] = [
@@ -82,10 +82,10 @@ def test_batches_clean_as_the_whole(data: st.DataObject, n: int, rows: int) -> N
 def test_values_that_nothing_names_are_counted_and_placed_over_all_batches(column: str) -> None:
     frame = pl.DataFrame({name: [None] * 9 for name in CELLS}, schema=dict.fromkeys(CELLS, pl.String))
     odd = pl.Series(column, ["a", None, "b", "a", "c", None, "a", "b", "d"])
-    with pytest.raises(TrystError) as whole:
+    with pytest.raises(GemelError) as whole:
         clean(frame.with_columns(odd), SPEC, Side.ALICE, Positions(np.arange(2, 11), "line"))
     assert "7 of 9 rows, 4 different values (lines 2, 4, 5, 6, 8, ...)" in str(whole.value)
     for rows in (1, 2, 4):
-        with pytest.raises(TrystError) as parts:
+        with pytest.raises(GemelError) as parts:
             in_batches(frame.with_columns(odd), rows)
         assert str(parts.value) == str(whole.value)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.cleaning import Profile, clean, profile_table
-from tryst.common.cleaning.positions import Positions
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification import Specification
+from gemel.common.cleaning import Profile, clean, profile_table
+from gemel.common.cleaning.positions import Positions
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.specification import Specification
 
 DRIVING = {"name": "driving", "holder": "alice", "column": "quality", "categories": ["Good", "so so", "Poor"]}
 HOME = {"name": "home", "holder": "both", "categories": ["city", 3], "missing": ["x"]}
@@ -73,19 +73,19 @@ def test_every_row_is_counted_once(values: list[str | None]):
 
 def test_a_value_outside_the_list_is_reported_by_count_and_place_and_never_shown():
     table = frame(quality=["good", "secret", "secret", "hidden", "poor"], home=["city", "villa", "city", "x", None])
-    with pytest.raises(TrystErrors) as raised:
+    with pytest.raises(GemelErrors) as raised:
         clean(table, spec(DRIVING, HOME), "alice", Positions(np.arange(2, 7), "line"))
     text = str(raised.value)
     assert raised.value.code is ErrorCode.SOURCE
     assert "3 of 5 rows, 2 different values (lines 3, 4, 5)" in text
     assert "1 of 5 rows, 1 different values (line 3)" in text
     assert not any(word in text for word in ("secret", "hidden", "villa"))
-    with pytest.raises(TrystError, match=r"rows 2, 3, 4\)"):
+    with pytest.raises(GemelError, match=r"rows 2, 3, 4\)"):
         clean(table, spec(DRIVING), "alice")
 
 
 def test_a_missing_column_and_a_variable_that_no_custodian_has():
-    with pytest.raises(TrystError, match="no column 'quality' for variable driving"):
+    with pytest.raises(GemelError, match="no column 'quality' for variable driving"):
         clean(frame(home=["city"]), spec(DRIVING), "alice")
     cleaned = clean(frame(quality=[None, "?"]), spec(DRIVING), "alice")
     assert cleaned.variables["driving"].null_count() == 2

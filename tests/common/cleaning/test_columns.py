@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tryst.common.cleaning import Profile, clean, clean_value, profile_table
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.parties import Side
-from tryst.common.specification import STEPS, FieldSpec, Specification
+from gemel.common.cleaning import Profile, clean, clean_value, profile_table
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.parties import Side
+from gemel.common.specification import STEPS, FieldSpec, Specification
 
 PLANTED = "Wraxhollow"
 
@@ -184,7 +184,7 @@ def test_types_other_than_text() -> None:
 
 def test_a_missing_column_is_named_with_its_custodian_and_the_columns_present() -> None:
     spec = specification({"name": "surname", "kind": "name", "columns": {"alice": "surname", "bob": "family_name"}})
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         clean(pl.DataFrame({"id": [1], "Family Name": ["x"]}), spec, Side.BOB)
     assert caught.value.code is ErrorCode.FIELD_MISSING
     for part in ("surname", "'family_name'", "bob", "id, Family Name", "did you mean Family Name", "columns: {bob:"):
@@ -193,7 +193,7 @@ def test_a_missing_column_is_named_with_its_custodian_and_the_columns_present() 
 
 def test_all_missing_columns_are_named_at_once() -> None:
     spec = specification({"name": "a", "kind": "name"}, {"name": "b", "kind": "name"}, {"name": "c", "kind": "name"})
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         clean(pl.DataFrame({"b": ["x"]}), spec, "alice")
     assert caught.value.code is ErrorCode.FIELD_MISSING
     assert ["'a'" in str(caught.value.errors[0]), "'c'" in str(caught.value.errors[1])] == [True, True]
@@ -210,7 +210,7 @@ def test_all_missing_columns_are_named_at_once() -> None:
     ],
 )
 def test_columns_that_hold_no_values(column: pl.Series, code: ErrorCode) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         clean(pl.DataFrame({"f": column}), specification({"name": "f", "kind": "name"}), "alice")
     assert caught.value.code is code
     assert PLANTED not in str(caught.value)
@@ -274,5 +274,5 @@ def test_several_columns_are_one_field() -> None:
     assert cleaned.columns["address"].to_list() == ["12 high street", "low road", "7", None]
     assert cleaned.columns["born"].to_list() == ["19800309", "19811231", None, None]
     assert cleaned.profile.fields[0].column == "number + street"
-    with pytest.raises(TrystError, match="there is no column 'street' for field address"):
+    with pytest.raises(GemelError, match="there is no column 'street' for field address"):
         clean(frame.drop("street"), spec, "alice")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.cleaning.dates import clean_date
+from gemel.common.cleaning.dates import clean_date
 
 DAY = datetime.date(1965, 3, 7)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tryst.common.cleaning import clean_value
-from tryst.common.cleaning.definition import TEXT_STEPS, folded
-from tryst.common.specification import STEPS, DateFormat, FieldSpec
+from gemel.common.cleaning import clean_value
+from gemel.common.cleaning.definition import TEXT_STEPS, folded
+from gemel.common.specification import STEPS, DateFormat, FieldSpec
 
 STOP_WORDS = ("the", "P.O. Box", "mr", "straße", "12")
 

@@ -8,19 +8,19 @@ import polars as pl
 import pytest
 import yaml
 
-from tests.common.specification.example import EXAMPLE
-from tryst.common.cleaning import clean
-from tryst.common.custodian.steps.canary import canary
-from tryst.common.errors import TrystError, TrystErrors
-from tryst.common.keys import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import (
+from gemel.common.cleaning import clean
+from gemel.common.custodian.steps.canary import canary
+from gemel.common.errors import GemelError, GemelErrors
+from gemel.common.keys import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import (
     dump_specification,
     encoding_digest,
     json_schema,
     load_specification,
     specification_notes,
 )
+from tests.common.specification.example import EXAMPLE
 
 TABLE: list[dict[str, Any]] = [
     {"category": "0-24", "alice": ["0-15", "16-24"], "bob": {"below": 25}},
@@ -59,13 +59,13 @@ def test_both_files_come_to_the_same_categories():
 
 
 def test_a_value_outside_the_table_is_counted_and_never_shown():
-    with pytest.raises(TrystError) as raised:
+    with pytest.raises(GemelError) as raised:
         _cleaned("alice", ["0-15", "16-25", "16-25", "0-24"])
     assert "age" in str(raised.value)
     assert "got 3 of 4 rows, 2 different values (rows 2, 3, 4)" in str(raised.value)
     assert "16-25" not in str(raised.value)
     for bad in ("17 years", "infinity", "0-24"):
-        with pytest.raises(TrystError, match="1 of 1 rows"):
+        with pytest.raises(GemelError, match="1 of 1 rows"):
             _cleaned("bob", [bad])
 
 
@@ -105,15 +105,15 @@ def test_the_canary_is_the_same_on_both_sides():
     ],
 )
 def test_what_cannot_be_harmonised_is_refused(change, where, what):
-    with pytest.raises(TrystErrors, match=what) as raised:
+    with pytest.raises(GemelErrors, match=what) as raised:
         load_specification(_text(change))
     assert any(f".categorisation{where}: " in str(error) for error in raised.value.errors), raised.value
 
 
 def test_only_categories_are_harmonised_and_not_cleaned_besides():
-    with pytest.raises(TrystErrors, match="only categories are harmonised"):
+    with pytest.raises(GemelErrors, match="only categories are harmonised"):
         load_specification(_text(kind="name"))
-    with pytest.raises(TrystErrors, match="need no other cleaning"):
+    with pytest.raises(GemelErrors, match="need no other cleaning"):
         load_specification(_text(clean=["digits"]))
 
 
@@ -126,10 +126,10 @@ def test_a_variable_is_harmonised_too():
     names = {column for field in spec.fields for column in field.columns_of("bob")}
     frame = pl.DataFrame({name: ["x"] * 3 for name in names}).with_columns(pl.Series("age", ["7", None, "65"]))
     assert clean(frame, spec, "bob").variables["age"].to_list() == [0, None, 2]
-    with pytest.raises(TrystError, match="variable age has values that its table"):
+    with pytest.raises(GemelError, match="variable age has values that its table"):
         clean(frame.with_columns(pl.Series("age", ["7", "0-24", "65"])), spec, "bob")
     assert "Variable age is harmonised" in "\n".join(specification_notes(spec))
-    with pytest.raises(TrystErrors, match="not the variable's `categories`"):
+    with pytest.raises(GemelErrors, match="not the variable's `categories`"):
         load_specification(yaml.safe_dump({**data, "variables": [{**variable, "categories": labels[::-1]}]}))
-    with pytest.raises(TrystErrors, match="alice's file does not have the variable"):
+    with pytest.raises(GemelErrors, match="alice's file does not have the variable"):
         load_specification(yaml.safe_dump({**data, "variables": [{**variable, "holder": "bob"}]}))

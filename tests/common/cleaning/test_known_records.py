@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gemel.common.cleaning.known_records import clean_joint, clean_training
+from gemel.common.cleaning.positions import Positions
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.specification import Specification
 from tests.common.cleaning.test_category_variables import DRIVING, HOME, spec
-from tryst.common.cleaning.known_records import clean_joint, clean_training
-from tryst.common.cleaning.positions import Positions
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification import Specification
 
 JOB = {"name": "job", "holder": "bob", "categories": ["Clerk", "Cook"]}
 ODD = "Wizard"
@@ -43,8 +43,8 @@ def cleaned(frame: pl.DataFrame, of: Specification):
     return clean(frame, of, Positions.of_rows(frame.height), "known.csv")
 
 
-def refused(frame: pl.DataFrame, of: Specification) -> TrystError:
-    with pytest.raises(TrystError) as raised:
+def refused(frame: pl.DataFrame, of: Specification) -> GemelError:
+    with pytest.raises(GemelError) as raised:
         cleaned(frame, of)
     assert ODD not in str(raised.value)
     return raised.value
@@ -84,7 +84,7 @@ def test_an_unknown_category_is_an_error_with_its_column_and_rows():
 
 
 def test_every_column_with_an_error_is_named():
-    with pytest.raises(TrystErrors) as raised:
+    with pytest.raises(GemelErrors) as raised:
         cleaned(training(driving=[ODD] * 20).drop("job"), named())
     assert [error.code for error in raised.value.errors] == [ErrorCode.SOURCE, ErrorCode.FIELD_MISSING]
     assert "there is no column 'job', which every variable of the value model has" in str(raised.value.errors[1])

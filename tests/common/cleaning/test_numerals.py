@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.cleaning.numerals import clean_number
+from gemel.common.cleaning.numerals import clean_number
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from gemel.common.cleaning.own_copies import copies_warnings, links_one_of_copies, own_copies
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, load_specification
 from tests.specifications import heading
-from tryst.common.cleaning.own_copies import copies_warnings, links_one_of_copies, own_copies
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, load_specification
 
 ROWS = 400
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.cleaning.dates import clean_date
-from tryst.common.cleaning.plain_dates import plain_dates
-from tryst.common.specification.model.defaults import DateOrder, DatePart
+from gemel.common.cleaning.dates import clean_date
+from gemel.common.cleaning.plain_dates import plain_dates
+from gemel.common.specification.model.defaults import DateOrder, DatePart
 
 ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 PARTS: tuple[DatePart, ...] = ("year", "month", "day")

@@ -22,31 +22,30 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.specifications import heading
-from tryst.carole.service.wire import entry_to_wire
-from tryst.common.audit import AuditEntry, Checkpoint, Tree, consistency_proof, inclusion_proof
-from tryst.common.audit.custodian_decline import verify_decline
-from tryst.common.audit.entry import canonical
-from tryst.common.audit.merkle import leaf_hash
-from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.encoding import SignatureSet, from_bytes
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import SealContext, seal
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import SIDE_OF_ROLE, Party, Role, Side
-from tryst.common.pki import Provisioned, provision
-from tryst.common.rpc.server import RunningServer, caller, start_server
-from tryst.common.rpc.transfer import Content
-from tryst.common.rpc.trust import Trust
-from tryst.common.specification import encoding_digest, load_specification, specification_digest
-from tryst.common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
-from tryst.common.wire.checkpoints import checkpoint_to_wire
-from tryst.common.wire.chunks import Chunk
-from tryst.common.wire.row_handles import RowHandlesRequest
-from tryst.protos.linkage.v1 import (
+from gemel.carole.service.wire import entry_to_wire
+from gemel.common.audit import AuditEntry, Checkpoint, Tree, consistency_proof, inclusion_proof
+from gemel.common.audit.custodian_decline import verify_decline
+from gemel.common.audit.entry import canonical
+from gemel.common.audit.merkle import leaf_hash
+from gemel.common.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.encoding import SignatureSet, from_bytes
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import SealContext, seal
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import SIDE_OF_ROLE, Party, Role, Side
+from gemel.common.pki import Provisioned, provision
+from gemel.common.rpc.server import RunningServer, caller, start_server
+from gemel.common.rpc.transfer import Content
+from gemel.common.rpc.trust import Trust
+from gemel.common.specification import encoding_digest, load_specification, specification_digest
+from gemel.common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
+from gemel.common.wire.checkpoints import checkpoint_to_wire
+from gemel.common.wire.chunks import Chunk
+from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,
     contribution_pb2,
@@ -56,6 +55,7 @@ from tryst.protos.linkage.v1 import (
     resolution_pb2,
     variables_pb2,
 )
+from tests.specifications import heading
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
 
@@ -323,7 +323,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         with self.lock:
             kept = self.messages.setdefault((side, request.message.kind), request.message.payload)
             if kept != request.message.payload:
-                raise TrystError(ErrorCode.EXISTS, "another message is there")
+                raise GemelError(ErrorCode.EXISTS, "another message is there")
             self.lock.notify_all()
         return custody_pb2.PostMessageResponse()
 
@@ -336,9 +336,9 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 if ours == theirs:
                     self.state = project_pb2.PROJECT_STATE_KEYED
                 elif ours[0] != theirs[0]:
-                    raise TrystError(ErrorCode.KEY_MISMATCH, "key-check values differ")
+                    raise GemelError(ErrorCode.KEY_MISMATCH, "key-check values differ")
                 else:
-                    raise TrystError(ErrorCode.CANARY_MISMATCH, "canary digests differ")
+                    raise GemelError(ErrorCode.CANARY_MISMATCH, "canary digests differ")
             self.lock.notify_all()
         return custody_pb2.ReportKeysResponse(status=self.status())
 
@@ -375,7 +375,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         with self.lock:
             upload = self.uploads[side][request.upload]
             if sorted(upload.chunks) != list(range(request.chunks)):
-                raise TrystError(ErrorCode.UPLOAD_GAPS, "gaps")
+                raise GemelError(ErrorCode.UPLOAD_GAPS, "gaps")
             digests = [hashlib.sha256(upload.chunks[index]).digest() for index in range(request.chunks)]
             assert root_digest(digests) == request.root
             upload.committed = True

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tryst.common.custodian.operator.attachment import attach
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.sources import CsvSource, Source
+from gemel.common.custodian.operator.attachment import attach
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.sources import CsvSource, Source
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_values_of_the_linked_records_in_the_order_of_link_ids(source: Source, l
 def test_a_source_that_has_lost_a_linked_record(source: Source, links: Path, tmp_path: Path) -> None:
     path = source.csv.path  # type: ignore[union-attr]
     path.write_text("rec_id,name,age,town\n7,Ann,young,north\n8,Bo,,south\n")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         attach(links, source, "rec_id", ["age"], tmp_path / "attached.csv")
     assert caught.value.code is ErrorCode.NOT_FOUND
     assert caught.value.got == "1 of 2 links"
@@ -58,7 +58,7 @@ def test_a_source_that_has_lost_a_linked_record(source: Source, links: Path, tmp
     ("columns", "code"), [(["income"], ErrorCode.FIELD_MISSING), (["link_id"], ErrorCode.PARAMETER)]
 )
 def test_columns_that_cannot_be(source: Source, links: Path, tmp_path: Path, columns, code) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         attach(links, source, "rec_id", columns, tmp_path / "attached.csv")
     assert caught.value.code is code
 
@@ -66,9 +66,9 @@ def test_columns_that_cannot_be(source: Source, links: Path, tmp_path: Path, col
 def test_nothing_is_overwritten_and_what_is_no_result_is_refused(source: Source, links: Path, tmp_path: Path) -> None:
     out = tmp_path / "attached.csv"
     out.write_text("mine")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         attach(links, source, "rec_id", ["age"], out)
     assert caught.value.code is ErrorCode.EXISTS
     assert out.read_text() == "mine"
-    with pytest.raises(TrystError, match="does not hold the links of a result"):
+    with pytest.raises(GemelError, match="does not hold the links of a result"):
         attach(tmp_path, source, "rec_id", ["age"], tmp_path / "other.csv")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.common.cleaning import definition
-from tryst.common.custodian.steps.canary import Canary, canary
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import encoding_digest, load_specification
+from gemel.common.cleaning import definition
+from gemel.common.custodian.steps.canary import Canary, canary
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import encoding_digest, load_specification
 
 SEED = Seed(bytes(range(32)))
 BORN, NAME = "  - {name: born, keys: [{field: born}]}", "  - {name: name, keys: [{field: surname, prefix: 2}]}"

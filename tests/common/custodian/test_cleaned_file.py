@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.common.cleaning.own_copies import own_copies
+from gemel.common.custodian.source import cleaned_file
+from gemel.common.custodian.source.cleaned_file import CleanedFile, read_into
+from gemel.common.custodian.source.reading import read_cleaned
+from gemel.common.custodian.state.working_tables import EncryptedTable, WorkingFolder
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.sources import CsvSource, Source
+from gemel.common.specification import load_specification
 from tests.specifications import heading
-from tryst.common.cleaning.own_copies import own_copies
-from tryst.common.custodian.source import cleaned_file
-from tryst.common.custodian.source.cleaned_file import CleanedFile, read_into
-from tryst.common.custodian.source.reading import read_cleaned
-from tryst.common.custodian.state.working_tables import EncryptedTable, WorkingFolder
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.records.sources import CsvSource, Source
-from tryst.common.specification import load_specification
 
 SPEC = load_specification(
     heading("people", mode="block_keyed")
@@ -104,11 +104,11 @@ def test_identifiers_that_are_missing_or_repeated(
     names[3] = names[9] = names[12]
     names[15], names[18], names[19] = names[0], "", " "
     source = written(tmp_path, 20, names)
-    with pytest.raises(TrystError) as whole:
+    with pytest.raises(GemelError) as whole:
         read_cleaned(source, SPEC, Side.ALICE)
     if believed:
         monkeypatch.setattr(cleaned_file, "_FEW", 0)
-    with pytest.raises(TrystError) as parts:
+    with pytest.raises(GemelError) as parts:
         read(table, source, 4)
     assert parts.value.code is ErrorCode.DUPLICATE_IDENTIFIER
     assert "2 rows without one (lines 20, 21) and 2 identifiers on 5 rows (lines 2, 5, 11, 14, 17)" in str(whole.value)
@@ -137,7 +137,7 @@ def test_a_changed_batch_and_a_full_disk(
     content[-1] ^= 1
     path.write_bytes(content)
     assert next(table.batches(["a"])).rows() == [("x",)]
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         next(table.batches(["b"]))
     assert caught.value.code is ErrorCode.VAULT
 
@@ -145,7 +145,7 @@ def test_a_changed_batch_and_a_full_disk(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(TrystError, match="no space left") as caught:
+    with pytest.raises(GemelError, match="no space left") as caught:
         table.append(pl.DataFrame({"a": ["x"], "b": ["y"]}))
     assert caught.value.code is ErrorCode.STORAGE_FULL
     table.erase()

@@ -8,19 +8,19 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gemel.common.custodian.steps.coarsened_variables import coarsened_variables, coarsening_table
+from gemel.common.custodian.steps.joint_distribution import labelled
+from gemel.common.custodian.steps.own_share import OwnShare
+from gemel.common.custodian.steps.share import Share
+from gemel.common.custodian.steps.variable_sending import granted_values
+from gemel.common.encoding.categories import labels_by_code
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Seed
+from gemel.common.parties import Side
+from gemel.common.records.sources import CsvSource, Source
+from gemel.common.specification import load_specification
+from gemel.common.specification.model.granted_variables import Transfer, VariableGrant
 from tests.specifications import heading
-from tryst.common.custodian.steps.coarsened_variables import coarsened_variables, coarsening_table
-from tryst.common.custodian.steps.joint_distribution import labelled
-from tryst.common.custodian.steps.own_share import OwnShare
-from tryst.common.custodian.steps.share import Share
-from tryst.common.custodian.steps.variable_sending import granted_values
-from tryst.common.encoding.categories import labels_by_code
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Seed
-from tryst.common.parties import Side
-from tryst.common.records.sources import CsvSource, Source
-from tryst.common.specification import load_specification
-from tryst.common.specification.model.granted_variables import Transfer, VariableGrant
 
 SPEC = load_specification(
     heading("p")
@@ -72,7 +72,7 @@ def test_every_category_is_listed_with_what_it_is_released_as() -> None:
     ],
 )
 def test_another_coarsening_than_was_approved_is_refused(statistics: dict[str, Any]) -> None:
-    with pytest.raises(TrystError, match="the approved specification does not allow") as caught:
+    with pytest.raises(GemelError, match="the approved specification does not allow") as caught:
         coarsened_variables(statistics, SPEC)
     assert caught.value.code is ErrorCode.SEALED
 
@@ -86,7 +86,7 @@ def test_a_coarsened_joint_distribution_has_the_groups_as_labels() -> None:
     assert home["labels"][0] == ("town" if fine[0] != "rural" else "country")
     assert set(home["labels"]) == {"town", "country"}
     for levels, wrong in ((3, steps), (2, {}), (2, coarsened_variables(stated(("home", "drop")), SPEC))):
-        with pytest.raises(TrystError, match="does not fit this specification"):
+        with pytest.raises(GemelError, match="does not fit this specification"):
             labelled({"variables": [{**document["variables"][0], "levels": levels}]}, SPEC, *KEYS, wrong)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.steps.conditions import condition_of
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import project_pb2
 from tests.common.custodian.test_flow import eventually, running, shown
 from tests.common.custodian.test_gate_in_service import REFUSING, leaky
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.steps.conditions import condition_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import project_pb2
 
 
 @pytest.mark.parametrize("code", ErrorCode)
@@ -51,7 +51,7 @@ def test_caroles_own_failure_is_shown_to_the_operator_and_not_reported_to_her(ma
 
     def before(method: str, side: Side) -> None:
         if failing and method == "Approve":
-            raise TrystError(ErrorCode.STORAGE_FULL, "a chunk cannot be stored", where="/var/lib/tryst/carole/blobs")
+            raise GemelError(ErrorCode.STORAGE_FULL, "a chunk cannot be stored", where="/var/lib/gemel/carole/blobs")
 
     world.carole.before = before
     with running(world.alice):

@@ -6,16 +6,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.cleaning import Profile
+from gemel.common.custodian.source import drawing
+from gemel.common.custodian.source.cleaned_file import CleanedFile
+from gemel.common.custodian.source.drawing import drawn_records
+from gemel.common.drawn_records import CLASSES, DrawnRecords, size_class_of
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.streamed import Records, variable_column
+from gemel.common.specification import load_specification
 from tests.common.encoding.table_in_memory import TableInMemory
 from tests.specifications import heading
-from tryst.common.cleaning import Profile
-from tryst.common.custodian.source import drawing
-from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.custodian.source.drawing import drawn_records
-from tryst.common.drawn_records import CLASSES, DrawnRecords, size_class_of
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.streamed import Records, variable_column
-from tryst.common.specification import load_specification
 
 SPEC = load_specification(
     heading("people", mode="block_keyed")

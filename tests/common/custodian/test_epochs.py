@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
+from gemel.common.custodian.operator.control import Control
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import new_seed_file
+from gemel.common.keys.epochs import sign_new_epoch
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Side
+from gemel.common.specification import encoding_digest
+from gemel.protos.linkage.v1 import project_pb2
 from tests.common.custodian.test_flow import KEYED, eventually, running, shown
-from tryst.common.custodian.operator.control import Control
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import new_seed_file
-from tryst.common.keys.epochs import sign_new_epoch
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Side
-from tryst.common.specification import encoding_digest
-from tryst.protos.linkage.v1 import project_pb2
 
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 REASON = "Bob's library of dates was older than ours"
@@ -41,7 +41,7 @@ def consent(folder) -> list[str]:
     """The operator's consent to what the service shows; the notes that it was shown."""
     with Control.open(folder.config, folder.party) as control:
         found = control.specification("people")
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             control.approve("people", found.digest)  # what was seen was the first epoch
         assert caught.value.code is ErrorCode.EPOCH_MISMATCH
         control.approve("people", found.digest, found.epoch)

@@ -16,19 +16,19 @@ import pytest
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.steps import approval
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import installation, new_seed_file
+from gemel.common.keys.sealing_key import FormerKey
+from gemel.common.parties import Side
+from gemel.common.pki import Members, Provisioned
+from gemel.common.specification import load_specification, specification_digest
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.common.custodian.conftest import SPECIFICATION
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.steps import approval
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import installation, new_seed_file
-from tryst.common.keys.sealing_key import FormerKey
-from tryst.common.parties import Side
-from tryst.common.pki import Members, Provisioned
-from tryst.common.specification import load_specification, specification_digest
-from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 MakeWorld = Callable[..., "object"]
 
@@ -197,16 +197,16 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
             found = control.specification("people")
             assert found.digest == project.specification_digest
             assert any("Mode open" in note for note in found.notes)
-            with pytest.raises(TrystError) as refused:
+            with pytest.raises(GemelError) as refused:
                 control.approve("people", bytes(32))
             assert refused.value.code is ErrorCode.SPECIFICATION
-            with pytest.raises(TrystError) as refused:
+            with pytest.raises(GemelError) as refused:
                 control.compare(found.digest, "0" * 64)
             assert refused.value.code is ErrorCode.SPECIFICATION
-            with pytest.raises(TrystError) as refused:
+            with pytest.raises(GemelError) as refused:
                 control.profile("nothing")
             assert refused.value.code is ErrorCode.NOT_FOUND
-            with pytest.raises(TrystError, match="10 to 1000 characters"):
+            with pytest.raises(GemelError, match="10 to 1000 characters"):
                 control.decline("people", "no")
             control.decline("people", "the wrong columns")
             eventually(lambda: "declined by the operator: the wrong columns" in shown(world.alice).blocking_error)
@@ -224,12 +224,12 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
                 world.carole.acknowledged.update(Side)
                 world.carole.state = project_pb2.PROJECT_STATE_RELEASED
             eventually(lambda: shown(world.alice).state == project_pb2.PROJECT_STATE_RELEASED)
-            with pytest.raises(TrystError, match="cannot be taken back") as refused:
+            with pytest.raises(GemelError, match="cannot be taken back") as refused:
                 control.decline("people", "it is too late for this")
             assert refused.value.code is ErrorCode.WRONG_STATE
             control.stop()
         services[0].wait()
-    with pytest.raises(TrystError, match="not running"), Control.open(world.alice.config, world.alice.party):
+    with pytest.raises(GemelError, match="not running"), Control.open(world.alice.config, world.alice.party):
         pass
 
 
@@ -295,7 +295,7 @@ def test_an_interrupted_upload_is_resumed_with_the_same_bytes(make_world) -> Non
         if method == "PutChunk" and side is Side.ALICE:
             taken.append(1)
             if len(taken) > 2:
-                raise TrystError(ErrorCode.UNAVAILABLE, "the simulated Carole is down")
+                raise GemelError(ErrorCode.UNAVAILABLE, "the simulated Carole is down")
 
     carole.before = fail_after_two
     with running(world.alice, world.bob):
@@ -323,7 +323,7 @@ def test_a_lost_answer_to_the_commit_changes_nothing(make_world) -> None:
         answer = commit(request, context)
         if not lost:
             lost.append(Side.ALICE)
-            raise TrystError(ErrorCode.INTERNAL, "lost")
+            raise GemelError(ErrorCode.INTERNAL, "lost")
         return answer
 
     carole.CommitUpload = commits_and_says_nothing
@@ -349,7 +349,7 @@ def test_seed_files_that_differ_block_the_project_until_they_are_corrected(make_
 
 def test_another_normaliser_is_found_before_any_upload(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make_world()
-    from tryst.common.custodian.steps import seed_agreement as agreement
+    from gemel.common.custodian.steps import seed_agreement as agreement
 
     true = agreement.canary
 
@@ -451,7 +451,7 @@ def test_an_erasure_that_was_interrupted_is_completed(make_world, monkeypatch: p
     def fail_once(self: State, project: str, **named: int) -> None:
         if not interrupted:
             interrupted.append(project)
-            raise TrystError(ErrorCode.STORAGE_FULL, "no space left on the disk")
+            raise GemelError(ErrorCode.STORAGE_FULL, "no space left on the disk")
         erase(self, project, **named)
 
     with running(world.alice, world.bob) as services:

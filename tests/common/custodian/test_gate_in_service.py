@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import polars as pl
 import pytest
 
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.service import CustodianService
+from gemel.common.errors import GemelError
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import Finding, LeakageReport
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 from tests.common.custodian.conftest import SPECIFICATION
 from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.service import CustodianService
-from tryst.common.errors import TrystError
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import Finding, LeakageReport
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
 
 REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
 
@@ -36,7 +36,7 @@ def test_nothing_is_uploaded_before_the_override(make_world) -> None:
             assert "field surname" in shown(world.alice).blocking_error
             assert ("BeginUpload", Side.ALICE) not in world.carole.calls
             with Control.open(world.alice.config, world.alice.party) as control:
-                with pytest.raises(TrystError, match="needs a reason"):
+                with pytest.raises(GemelError, match="needs a reason"):
                     control.override("people", " ")
                 control.override("people", "a public register")
             world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gemel.common.documents.provenance import read_provenance
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification, specification_digest
 from tests.common.custodian.conftest import SPECIFICATION
 from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown, true_links
-from tryst.common.documents.provenance import read_provenance
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification, specification_digest
 
 TEXT = SPECIFICATION + "release: {variables: [{to: bob, alice: [postcode, surname]}]}\n"
 N, RUN = 40, "0" * 32

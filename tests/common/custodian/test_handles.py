@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.carole.engine.plan_parts import VariablePlan
-from tryst.carole.engine.resolved_handles import checked_values
-from tryst.common.custodian.steps.handle_submission import (
+from gemel.carole.engine.plan_parts import VariablePlan
+from gemel.carole.engine.resolved_handles import checked_values
+from gemel.common.custodian.steps.handle_submission import (
     codes_rows,
     different_among,
     handles_of,
     values_of_rows,
 )
-from tryst.common.encoding.columns import random_order
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.encoding.columns import random_order
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @given(data=st.data())
@@ -88,7 +88,7 @@ def test_rows_of_codes_that_are_not_there_are_an_error() -> None:
     identifiers = pl.Series(["a", "b", "a", "b", "a"])
     rows = np.array([0, 1, 2], dtype=np.uint32)
     handles = handles_of(identifiers.head(4), rows)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         codes_rows(identifiers, 4, rows, handles)
     assert caught.value.code is ErrorCode.NOT_FOUND
     none = rows[:0]
@@ -114,7 +114,7 @@ def test_values_are_reported_row_by_row_and_read_as_they_were(data: st.DataObjec
 
 
 def test_codes_that_were_not_kept_are_an_error_that_names_the_variable() -> None:
-    with pytest.raises(TrystError, match="variable job: ") as caught:
+    with pytest.raises(GemelError, match="variable job: ") as caught:
         values_of_rows({"age": np.zeros(2, dtype=np.int16)}, ["age", "job"], np.array([0]))
     assert caught.value.code is ErrorCode.NOT_FOUND
     assert "contribute again" in str(caught.value)
@@ -130,7 +130,7 @@ def test_codes_that_were_not_kept_are_an_error_that_names_the_variable() -> None
 )
 def test_a_resolver_refuses_values_that_cannot_be(values: np.ndarray | None, got: str) -> None:
     variables = [VariablePlan("age", "alice", 3), VariablePlan("job", "both", 3)]
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         checked_values(values, 2, variables)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert caught.value.got == got

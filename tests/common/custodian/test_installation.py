@@ -28,15 +28,15 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """An installation of Alice's in which the folder `risk` was left out."""
-    package = tmp_path / "installed" / "tryst"
+    package = tmp_path / "installed" / "gemel"
     package.mkdir(parents=True)
     for name in ("__init__.py", "__main__.py", "py.typed", "protos", "common", "alice"):
-        (package / name).symlink_to((ROOT / "tryst" / name).resolve())
+        (package / name).symlink_to((ROOT / "gemel" / name).resolve())
     return package.parent
 
 
 @pytest.mark.parametrize(
-    "command", [("tryst.alice",), ("tryst", "alice", "serve"), ("tryst", "alice", "check")], ids=" ".join
+    "command", [("gemel.alice",), ("gemel", "alice", "serve"), ("gemel", "alice", "check")], ids=" ".join
 )
 def test_a_folder_that_was_left_out_is_named_at_the_start(
     make_world, installed: Path, command: tuple[str, ...]
@@ -45,7 +45,7 @@ def test_a_folder_that_was_left_out_is_named_at_the_start(
     ended = run(installed, "-m", *command, "--config", str(world.alice.config))
     assert ended.returncode == 1
     printed = ended.stdout + ended.stderr
-    assert "tryst.risk" in printed
+    assert "gemel.risk" in printed
     assert "deploy/README.md" in printed
     assert "Traceback" not in printed
     assert world.carole.calls == []
@@ -59,7 +59,7 @@ def test_a_driver_that_is_missing_is_named_with_what_installs_it(make_world, com
     start = next(number for number, line in enumerate(lines) if line.startswith("source:"))
     end = next(number for number in range(start + 1, len(lines)) if not lines[number].startswith((" ", "#", "\n")))
     world.alice.config.write_text("".join(lines[:start]) + source + "".join(lines[end:]))
-    ended = run(ROOT, "-m", "tryst", "alice", command, "--config", str(world.alice.config))
+    ended = run(ROOT, "-m", "gemel", "alice", command, "--config", str(world.alice.config))
     assert ended.returncode == 1
     assert "pymysql is not installed; pip install pymysql" in " ".join((ended.stdout + ended.stderr).split())
     assert world.carole.calls == []
@@ -67,7 +67,7 @@ def test_a_driver_that_is_missing_is_named_with_what_installs_it(make_world, com
 
 def test_a_whole_installation_is_valid(make_world) -> None:
     world = make_world()
-    ended = run(ROOT, "-m", "tryst", "alice", "check", "--config", str(world.alice.config))
+    ended = run(ROOT, "-m", "gemel", "alice", "check", "--config", str(world.alice.config))
     assert ended.returncode == 0, ended.stderr
     assert "valid" in ended.stdout
     assert world.carole.calls == []

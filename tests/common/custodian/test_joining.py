@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.pending_uploads import DAY_SECONDS
+from gemel.common.custodian.state.state_tables import JOINED, Upload
+from gemel.common.custodian.steps.join_cap import count_joined
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Vault, WrappingKeys
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
 from tests.common.custodian.conftest import PARTIES
 from tests.common.specification.test_block_keyed import TEXT
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
-from tryst.common.custodian.state.state_tables import JOINED, Upload
-from tryst.common.custodian.steps.join_cap import count_joined
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Vault, WrappingKeys
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
 
 MAXIMUM = 10
 
@@ -67,7 +67,7 @@ def test_the_cap_counts_all_records_ever_requested(
             assert count_joined(context(state), task(f"{number:032}"), records(*rows)) == len(selected)
             known = selected
         else:
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 count_joined(context(state), task(f"{number:032}"), records(*rows))
             assert caught.value.code is ErrorCode.LEAKAGE
             assert "Wolfe" not in str(caught.value)
@@ -77,11 +77,11 @@ def test_the_cap_counts_all_records_ever_requested(
 def test_a_lower_cap_counts_records_joined_under_a_higher_one(state: State) -> None:
     count_joined(context(state), task(), records(*range(MAXIMUM)))
     count_joined(context(state), task("2" * 32), records(3, 4))
-    with pytest.raises(TrystError, match=r"at most 9 records of Alice, in all runs together.*got 10"):
+    with pytest.raises(GemelError, match=r"at most 9 records of Alice, in all runs together.*got 10"):
         count_joined(context(state), task("3" * 32, maximum=9), records(3))
     # In another epoch she learns of further records: the cap is of all together.
     assert count_joined(context(state), replace(task("4" * 32, maximum=11), epoch=2), records(11)) == 11
-    with pytest.raises(TrystError, match="got 12"):
+    with pytest.raises(GemelError, match="got 12"):
         count_joined(context(state), replace(task("5" * 32, maximum=11), epoch=2), records(12))
 
 
@@ -92,7 +92,7 @@ def test_the_count_outlives_a_restart_and_is_no_identifier_on_the_disk(tmp_path:
     state.close()
     assert b"Wolfe" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     state = State(tmp_path, vault)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         count_joined(context(state), task(), records(MAXIMUM))
     state.close()
 

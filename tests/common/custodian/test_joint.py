@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tryst.common.custodian.steps.joint_distribution import labelled
-from tryst.common.encoding.categories import relabelling
-from tryst.common.errors import TrystError
-from tryst.common.keys import Seed
-from tryst.common.specification import Specification
+from gemel.common.custodian.steps.joint_distribution import labelled
+from gemel.common.encoding.categories import relabelling
+from gemel.common.errors import GemelError
+from gemel.common.keys import Seed
+from gemel.common.specification import Specification
 
 SPEC = Specification.model_validate(
     {
@@ -42,7 +42,7 @@ def test_each_code_gets_its_category_and_nothing_else_changes():
     "variables", [None, ["x"], [{**CODED, "name": "age"}], [{**CODED, "levels": 4}], [{"coded": True}]]
 )
 def test_other_variables_are_refused(variables: Any):
-    with pytest.raises(TrystError, match="does not fit this specification"):
+    with pytest.raises(GemelError, match="does not fit this specification"):
         labelled({"variables": variables}, SPEC, *KEYS)
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tryst.common.custodian.operator.control import Control
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.common.custodian.operator.control import Control
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import project_pb2
 
 CALLS = (
     "NextTask",
@@ -72,7 +72,7 @@ def stage_of(folder) -> str:
     try:
         with Control.open(folder.config, folder.party) as control:
             return control.status().projects[0].stage
-    except TrystError:
+    except GemelError:
         return ""
 
 
@@ -90,7 +90,7 @@ def test_killed_during_every_call(make_world, tmp_path: Path, arrives: bool) -> 
             killed.append(method)
             watchman.kill()
             if not arrives:
-                raise TrystError(ErrorCode.UNAVAILABLE, "lost")
+                raise GemelError(ErrorCode.UNAVAILABLE, "lost")
 
     carole.before = kill_once
     bob = world.bob.start()

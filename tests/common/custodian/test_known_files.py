@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from gemel.common.custodian.source.known_file import known_file_stamps, read_known_files
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 from tests.common.cleaning.test_known_records import named
-from tryst.common.custodian.source.known_file import known_file_stamps, read_known_files
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
 
 TEXT = "job;driving\n" + "clerk;good\nCook;\n" * 10
 
@@ -38,7 +38,7 @@ def test_the_file_with_the_digest_is_read_whatever_its_name_and_separator(tmp_pa
 def test_a_file_of_another_digest_is_not_read(tmp_path: Path):
     """Also one that differs in a blank: it is not what all parties have approved."""
     for paths, got in (([write(tmp_path / "a.csv", TEXT + " ")], "1 files, none with this digest"), ([], "no files")):
-        with pytest.raises(TrystError) as raised:
+        with pytest.raises(GemelError) as raised:
             read_known_files(paths, naming(), Side.ALICE)
         assert raised.value.code is ErrorCode.CONFIGURATION
         assert f"got {got}" in str(raised.value)
@@ -47,7 +47,7 @@ def test_a_file_of_another_digest_is_not_read(tmp_path: Path):
 
 def test_errors_have_the_line_and_never_the_value(tmp_path: Path):
     text = TEXT.replace("Cook", "Wizard", 1)
-    with pytest.raises(TrystError) as raised:
+    with pytest.raises(GemelError) as raised:
         read_known_files([write(tmp_path / "a.csv", text)], naming(text), Side.ALICE)
     assert "line 3" in str(raised.value)
     assert "Wizard" not in str(raised.value)
@@ -57,12 +57,12 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path):
     path = tmp_path / "large.csv"
     with path.open("wb") as file:
         file.truncate((256 << 20) + 1)  # sparse: it has no bytes on the disk
-    with pytest.raises(TrystError, match=r"large\.csv: .* at most 256 MiB, got 268,435,457 bytes"):
+    with pytest.raises(GemelError, match=r"large\.csv: .* at most 256 MiB, got 268,435,457 bytes"):
         read_known_files([path], naming(), Side.ALICE)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
-    with pytest.raises(TrystError, match=r"absent\.csv") as raised:
+    with pytest.raises(GemelError, match=r"absent\.csv") as raised:
         read_known_files([tmp_path / "absent.csv"], naming(), Side.ALICE)
     assert raised.value.code is ErrorCode.SOURCE
 

@@ -11,24 +11,24 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.audit.reason import MAX_REASON
+from gemel.common.cleaning import Profile
+from gemel.common.custodian.commands import build
+from gemel.common.custodian.source.cleaned_file import CleanedFile
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.custodian.steps.leakage_gate import override, pass_gate, statement
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.drawn_records import DrawnRecords
+from gemel.common.encoding.streamed import Records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Seed, Vault, WrappingKeys
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import Finding, LeakageReport
+from gemel.common.parties import Party, Side
+from gemel.common.specification import Specification, load_specification
 from tests.common.encoding.table_in_memory import TableInMemory
 from tests.specifications import heading
-from tryst.common.audit.reason import MAX_REASON
-from tryst.common.cleaning import Profile
-from tryst.common.custodian.commands import build
-from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps.leakage_gate import override, pass_gate, statement
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.drawn_records import DrawnRecords
-from tryst.common.encoding.streamed import Records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Seed, Vault, WrappingKeys
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import Finding, LeakageReport
-from tryst.common.parties import Party, Side
-from tryst.common.specification import Specification, load_specification
 
 TEXT = (
     heading("people")
@@ -103,7 +103,7 @@ def test_within_the_limit_nothing_is_held_back_and_it_is_reported_to_carole(case
 def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
     context, task, gate = case(0.6)
     for _ in range(2):
-        with pytest.raises(TrystError, match=r"field surname: .*59.0%.*override people --reason") as raised:
+        with pytest.raises(GemelError, match=r"field surname: .*59.0%.*override people --reason") as raised:
             pass_gate(context, task, CLEANED)
         assert raised.value.code is ErrorCode.LEAKAGE
     assert gate.times == 2, "measured again, since the source may have been corrected"
@@ -120,7 +120,7 @@ def test_another_try_measures_by_the_same_keys_and_another_specification_by_othe
     context, task, gate = case(0.6)
     other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
     for each in (task, task, other):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             pass_gate(context, each, CLEANED)
     assert gate.seeds[0] == gate.seeds[1] != gate.seeds[2]
     public = AssessmentKeys.of_number(1).throw_away_seed("test")
@@ -145,7 +145,7 @@ def test_epochs_in_which_records_were_signed_are_counted_together(case: Case) ->
 
 def test_an_override_made_while_it_is_measured_again_is_not_lost(case: Case) -> None:
     context, task, gate = case(0.6)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         pass_gate(context, task, CLEANED)
 
     def measures_slowly(*given: Any) -> LeakageReport:
@@ -161,30 +161,30 @@ def test_an_override_made_while_it_is_measured_again_is_not_lost(case: Case) -> 
 
 def test_an_override_counts_for_one_specification(case: Case) -> None:
     context, task, _ = case(0.6)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         pass_gate(context, task, CLEANED)
     override(context, "people", "agreed")
     other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
-    with pytest.raises(TrystError, match="than the limit"):
+    with pytest.raises(GemelError, match="than the limit"):
         pass_gate(context, other, CLEANED)
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "x" * (MAX_REASON + 1)])
 def test_an_override_without_a_reason_or_with_too_long_a_one(case: Case, reason: str) -> None:
     context, task, _ = case(0.6)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         pass_gate(context, task, CLEANED)
-    with pytest.raises(TrystError, match="reason"):
+    with pytest.raises(GemelError, match="reason"):
         override(context, "people", reason)
     assert statement(context, "people", task.specification_digest).overridden is False  # type: ignore[union-attr]
 
 
 def test_nothing_to_override(case: Case) -> None:
     context, task, _ = case(0.05)
-    with pytest.raises(TrystError, match="no contribution of this project is above"):
+    with pytest.raises(GemelError, match="no contribution of this project is above"):
         override(context, "people", "why not")
     pass_gate(context, task, CLEANED)
-    with pytest.raises(TrystError, match="no contribution of this project is above"):
+    with pytest.raises(GemelError, match="no contribution of this project is above"):
         override(context, "people", "why not")
 
 

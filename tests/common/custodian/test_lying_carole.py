@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role, Side
+from gemel.common.specification import load_specification, specification_digest
+from gemel.common.wire.row_handles import HANDLES, About, open_row_handles, request_digest
+from gemel.protos.linkage.v1 import project_pb2
 from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 from tests.specifications import heading
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role, Side
-from tryst.common.specification import load_specification, specification_digest
-from tryst.common.wire.row_handles import HANDLES, About, open_row_handles, request_digest
-from tryst.protos.linkage.v1 import project_pb2
 
 N = 60
 TEXT = (

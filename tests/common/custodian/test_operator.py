@@ -11,29 +11,29 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from tryst.alice.commands import app as alice_app
-from tryst.common.audit import Checkpoint
-from tryst.common.configuration import parse_configuration
-from tryst.common.custodian import agent
-from tryst.common.custodian.commands import build
-from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
-from tryst.common.custodian.operator import operator_service as operator
-from tryst.common.custodian.operator import screen
-from tryst.common.custodian.operator.address import ADDRESS_FILE, running_address
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.parties import Party, Role, Side
-from tryst.common.pki import provision, server_name
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.tls import TlsFiles, channel_credentials
-from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc
+from gemel.alice.commands import app as alice_app
+from gemel.common.audit import Checkpoint
+from gemel.common.configuration import parse_configuration
+from gemel.common.custodian import agent
+from gemel.common.custodian.commands import build
+from gemel.common.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.common.custodian.operator import operator_service as operator
+from gemel.common.custodian.operator import screen
+from gemel.common.custodian.operator.address import ADDRESS_FILE, running_address
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.operator.kept_checkpoints import kept_checkpoints
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.custodian.templates import custodian_yaml
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.parties import Party, Role, Side
+from gemel.common.pki import provision, server_name
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.tls import TlsFiles, channel_credentials
+from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc
 
 ALICE = Party(Side.ALICE, "Alice")
 DIGEST = "ab" * 32
@@ -49,7 +49,7 @@ def test_only_the_custodians_own_key_is_admitted(make_world, parties) -> None:
             credentials = TlsFiles.load(parties.parties[caller].path, role).channel(role)
             with Connection(service.address, name, credentials) as connection:
                 stub = connection.stub(operator_pb2_grpc.OperatorStub)
-                with pytest.raises(TrystError) as refused:
+                with pytest.raises(GemelError) as refused:
                     connection.call(stub.Status, request)
                 assert refused.value.code is ErrorCode.NOT_ADMITTED
         own = channel_credentials(parties.parties["alice"].path, Role.CUSTODIAN_A, Role.CUSTODIAN_A)
@@ -65,7 +65,7 @@ def test_only_the_custodians_own_key_is_admitted(make_world, parties) -> None:
 def test_the_address_is_in_the_state_folder_while_the_service_runs(make_world) -> None:
     world = make_world(approve=False)
     state = world.alice.configuration.state
-    with pytest.raises(TrystError, match="`tryst alice serve`"):
+    with pytest.raises(GemelError, match="`gemel alice serve`"):
         running_address(state, "alice")
     service = world.alice.start()
     try:
@@ -101,7 +101,7 @@ def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeyp
         # A service that does not answer still has its state to itself.
         address = alice.configuration.state / ADDRESS_FILE
         address.unlink()
-        with pytest.raises(TrystError) as refused:
+        with pytest.raises(GemelError) as refused:
             kept_checkpoints(alice.config, ALICE)
         assert refused.value.code is ErrorCode.BUSY
     finally:
@@ -111,7 +111,7 @@ def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeyp
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "localhost:0", "192.0.2.7:80", "127.0.0.1"])
 def test_no_other_address_than_loopback_can_be_configured(address: str, tmp_path: Path) -> None:
     text = custodian_yaml(ALICE, carole="x:1", peer_fingerprint=DIGEST).replace("127.0.0.1:0 ", f'"{address}" ')
-    with pytest.raises(TrystErrors, match=r"operator\.address"):
+    with pytest.raises(GemelErrors, match=r"operator\.address"):
         parse_configuration(text, CustodianConfiguration, folder=tmp_path, where="alice.yaml")
 
 
@@ -134,7 +134,7 @@ def test_another_identity_of_the_peer_than_the_configured_one_is_refused(make_wo
     other = world.carole.parties.members.in_role(Role.LINKER).identity.fingerprint
     real = world.carole.parties.members.in_role(Role.CUSTODIAN_B).identity.fingerprint
     world.alice.config.write_text(world.alice.config.read_text().replace(real, other))
-    with pytest.raises(TrystError) as refused:
+    with pytest.raises(GemelError) as refused:
         CustodianService(ALICE, world.alice.configuration)
     assert refused.value.code is ErrorCode.CONFIGURATION
     assert "telephone" in str(refused.value)
@@ -142,7 +142,7 @@ def test_another_identity_of_the_peer_than_the_configured_one_is_refused(make_wo
 
 def test_bobs_folder_does_not_make_alice(make_world) -> None:
     world = make_world()
-    with pytest.raises(TrystError) as refused:
+    with pytest.raises(GemelError) as refused:
         CustodianService(ALICE, world.bob.configuration)
     assert refused.value.code is ErrorCode.CERTIFICATE
 
@@ -155,7 +155,7 @@ def test_a_folder_that_is_not_the_listed_member_is_refused(make_world, tmp_path:
     folder.members.write_text(world.carole.parties.members.dump())
     text = world.alice.config.read_text()
     world.alice.config.write_text(text.replace(str(world.alice.configuration.keys), str(folder.path)))
-    with pytest.raises(TrystError) as refused:
+    with pytest.raises(GemelError) as refused:
         CustodianService(ALICE, world.alice.configuration)
     assert "another identity key for alice" in str(refused.value)
 
@@ -172,32 +172,32 @@ def test_the_commands_show_approve_and_stop(make_world) -> None:
     world = make_world(approve=False)
     run = CliRunner()
 
-    def tryst(*arguments: str):
+    def gemel(*arguments: str):
         return run.invoke(build(ALICE), [*arguments, "--config", str(world.alice.config)], env={"COLUMNS": "200"})
 
-    assert isinstance(tryst("status").exception, TrystError)
+    assert isinstance(gemel("status").exception, GemelError)
     service = world.alice.start()
     try:
         world.carole.wait_for(lambda: ("NextTask", Side.ALICE) in world.carole.calls)
         for _ in range(200):
-            found = json.loads(tryst("status", "--json").output)
+            found = json.loads(gemel("status", "--json").output)
             if found["projects"] and found["projects"][0]["waits_for_operator"] and found["projects"][0]["rows"]:
                 break
         assert found["projects"][0]["mode"] == "open"
         assert found["carole"]["connected"]
-        assert "waits for you: tryst alice approve people" in tryst("status").output
-        assert "120 rows" in tryst("profile").output
-        assert json.loads(tryst("profile", "--json").output)["rows"] == 120
-        shown = tryst("specification").output
+        assert "waits for you: gemel alice approve people" in gemel("status").output
+        assert "120 rows" in gemel("profile").output
+        assert json.loads(gemel("profile", "--json").output)["rows"] == 120
+        shown = gemel("specification").output
         assert "Mode open" in shown
         assert found["projects"][0]["specification_digest"] in shown
-        assert tryst("approve", "--yes", "--digest", "0" * 64).exception is not None
-        assert tryst("approve").exit_code == 1  # the question is not answered
+        assert gemel("approve", "--yes", "--digest", "0" * 64).exception is not None
+        assert gemel("approve").exit_code == 1  # the question is not answered
         assert world.carole.approved == set()
-        done = tryst("approve", "people", "--yes", "--digest", found["projects"][0]["specification_digest"])
+        done = gemel("approve", "people", "--yes", "--digest", found["projects"][0]["specification_digest"])
         assert "Approved: Carole has the signature" in done.output
         assert world.carole.approved == {Side.ALICE}
-        assert "Stopping" in tryst("stop").output
+        assert "Stopping" in gemel("stop").output
         service.wait()
     finally:
         service.close()
@@ -211,7 +211,7 @@ def test_a_seed_file_is_made_once(tmp_path: Path) -> None:
     assert path.read_text().splitlines()[2].split()[1] not in done.output
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     again = run.invoke(alice_app, ["seed", "new", str(path), "--project", "people"])
-    assert isinstance(again.exception, TrystError)
+    assert isinstance(again.exception, GemelError)
 
 
 def test_why_carole_cannot_be_called_is_shown_to_the_operator() -> None:

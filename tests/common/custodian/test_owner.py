@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from gemel.common.custodian.steps.owner import listed_owner, owner_of
+from gemel.common.custodian.steps.step_context import Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role
+from gemel.common.pki.certified_names import PinnedKey
+from gemel.common.pki.members import Member, Members
+from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import DIGEST, ENCODING, SPEC, SPECIFICATION
-from tryst.common.custodian.steps.owner import listed_owner, owner_of
-from tryst.common.custodian.steps.step_context import Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
-from tryst.common.pki.certified_names import PinnedKey
-from tryst.common.pki.members import Member, Members
-from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 IDENTITIES = {name: Identity(IdentityKey.create()) for name in ("alice", "bob", "carole", "one", "two", "steward")}
 ROLES = {
@@ -70,7 +70,7 @@ def test_the_owner_is_the_coordinator_that_has_signed_the_specification() -> Non
     ids=["another's", "another's under this name", "of another specification", "of an epoch to come", "none"],
 )
 def test_carole_cannot_name_another_coordinator_as_the_reader_of_handles(approval: project_pb2.Approval) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         owner_of(members(), task("two", approval))
     assert caught.value.code is ErrorCode.SIGNATURE
     assert caught.value.remedy
@@ -79,7 +79,7 @@ def test_carole_cannot_name_another_coordinator_as_the_reader_of_handles(approva
 @pytest.mark.parametrize("owner", ["steward", "alice", "carole", "stranger"])
 def test_who_is_no_listed_coordinator_owns_nothing(owner: str) -> None:
     for found in (listed_owner, owner_of):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             found(members(), task(owner, *([signed(owner)] if owner in IDENTITIES else [])))
         assert caught.value.code is ErrorCode.NOT_ADMITTED
         assert owner in caught.value.got
@@ -87,6 +87,6 @@ def test_who_is_no_listed_coordinator_owns_nothing(owner: str) -> None:
 
 def test_under_a_carole_that_names_no_owner_the_only_coordinator_is_it() -> None:
     assert owner_of(members("two"), task("")).name == "one"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         owner_of(members(), task("", signed("one")))
     assert caught.value.code is ErrorCode.NOT_ADMITTED

@@ -18,19 +18,19 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.pending_uploads import DAY_SECONDS
+from gemel.common.custodian.state.state_tables import FROM_MAPS, REQUESTED, Upload
+from gemel.common.custodian.steps.handle_submission import handles_of
+from gemel.common.custodian.steps.requested_rows import count_requested
+from gemel.common.custodian.steps.step_context import StepContext, Task
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Vault, WrappingKeys
+from gemel.common.parties import Side
+from gemel.common.specification import Requested, load_specification
+from gemel.protos.linkage.v1 import contribution_pb2
 from tests.common.custodian.conftest import PARTIES
 from tests.common.specification.test_block_keyed import TEXT
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
-from tryst.common.custodian.state.state_tables import FROM_MAPS, REQUESTED, Upload
-from tryst.common.custodian.steps.handle_submission import handles_of
-from tryst.common.custodian.steps.requested_rows import count_requested
-from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Vault, WrappingKeys
-from tryst.common.parties import Side
-from tryst.common.specification import Requested, load_specification
-from tryst.protos.linkage.v1 import contribution_pb2
 
 N, RULES, DECOYS, DUMMIES = 20, 4, 3, 2
 """Records, and decoys, each with a row under every rule; dummies of each rule."""
@@ -107,8 +107,8 @@ def custodian(tmp_path: Path, vault: Vault) -> Any:
     state.close()
 
 
-def refused(custodian: Custodian, rows: list[int], cap: float = 0.1, **given: Any) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(custodian: Custodian, rows: list[int], cap: float = 0.1, **given: Any) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         custodian.request(rows, cap, **given)
     assert caught.value.code is ErrorCode.LEAKAGE
     assert caught.value.remedy
@@ -129,7 +129,7 @@ def test_no_sequence_of_requests_joins_more_than_the_cap(
     for rows in requests:
         try:
             handles, counted = custodian.request(rows, cap)
-        except TrystError:
+        except GemelError:
             closed = True
             continue
         assert not closed, "it answers again after a refusal"
@@ -167,7 +167,7 @@ def test_a_carole_who_looks_for_the_rows_of_one_person_after_another(custodian: 
                     rows = [row(0, record), *(row(rule, other) for other in half)]
                     try:
                         handles, _ = custodian.request(rows, cap)
-                    except TrystError:
+                    except GemelError:
                         return joined(answers)
                     answers.append((rows, handles))
                     found = bool((handles[1:] == handles[0]).any())

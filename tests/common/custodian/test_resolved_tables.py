@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from gemel.common.custodian.steps.resolved_tables import check_resolved
+from gemel.common.custodian.steps.share import Share
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
 from tests.common.specification.test_block_keyed import TEXT
-from tryst.common.custodian.steps.resolved_tables import check_resolved
-from tryst.common.custodian.steps.share import Share
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
 
 SPEC = load_specification(TEXT)
 NAMES = pl.Series(["x", "y", "x", None], dtype=pl.String)
@@ -49,6 +49,6 @@ def test_links_as_counted_of_different_records_are_accepted() -> None:
 def test_links_that_cannot_be_of_the_agreed_plan_are_refused(
     tables: dict[str, pl.DataFrame], number: int, why: str
 ) -> None:
-    with pytest.raises(TrystError, match=why) as caught:
+    with pytest.raises(GemelError, match=why) as caught:
         check_resolved(tables, counted(number), SPEC, Side.ALICE, NAMES)
     assert caught.value.code is ErrorCode.SEALED

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tryst.common.custodian.steps.share import identified, read_share, safe_name
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.custodian.steps.share import identified, read_share, safe_name
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def links(rows: list[int], **changed: object) -> pl.DataFrame:
@@ -47,7 +47,7 @@ STATISTICS = {"statistics.json": b"{}"}
 def refused(tmp_path: Path, content: bytes, n_rows: int = 3) -> str:
     path = tmp_path / "share.zip"
     path.write_bytes(content)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         read_share(path, n_rows)
     assert caught.value.code is ErrorCode.SEALED
     return caught.value.got
@@ -137,7 +137,7 @@ def test_a_damaged_share_never_gets_through_as_something_else(tmp_path: Path, da
     path.write_bytes(bytes(content[: cut or len(good)]))
     try:
         share = read_share(path, 3)
-    except TrystError as error:
+    except GemelError as error:
         assert error.code is ErrorCode.SEALED  # noqa: PT017
     else:
         assert set(share.tables) <= {"links"}
@@ -146,7 +146,7 @@ def test_a_damaged_share_never_gets_through_as_something_else(tmp_path: Path, da
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "x" * 65, "a\n"])
 def test_a_run_that_can_be_no_folder_is_refused(name: str) -> None:
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         safe_name(name)
     assert safe_name("0" * 32) == "0" * 32
 

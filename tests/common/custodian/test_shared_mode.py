@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.custodian.state.row_map import unpack_map
+from gemel.common.encoding.party_sets import PartyContribution
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.pki.compute_members import compute_members
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.specification import load_specification, specification_digest
+from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
+from gemel.common.wire.share_headers import HeaderAbout, open_header
 from tests.common.custodian import test_lying_carole as lying
 from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.state.row_map import unpack_map
-from tryst.common.encoding.party_sets import PartyContribution
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.pki.compute_members import compute_members
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.specification import load_specification, specification_digest
-from tryst.common.wire import manifest_from_wire
-from tryst.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
-from tryst.common.wire.share_headers import HeaderAbout, open_header
 
 TEXT = lying.TEXT.replace("block_keyed", "shared")
 SPEC = load_specification(TEXT)

@@ -12,30 +12,30 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.cleaning import clean
+from gemel.common.custodian import memory
+from gemel.common.custodian.memory import MemoryLimit, high_water, resident
+from gemel.common.custodian.source.cleaned_file import CleanedFile
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.row_map import unpack_map
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.custodian.steps import signing
+from gemel.common.custodian.steps.held_memory import FileSize, require_room
+from gemel.common.custodian.steps.signing import portions, sign_into
+from gemel.common.custodian.steps.step_context import StepContext, StoppedError, Task
+from gemel.common.encoding import from_bytes, intervals, layout_of, to_bytes
+from gemel.common.encoding.layout import CODES, JOINT, KNOWN, SAMPLES, TRAINING
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
+from gemel.common.encoding.streamed import IDENTIFIER, Portion, Records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Vault, WrappingKeys
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest, load_specification
 from tests.common.encoding.table_in_memory import TableInMemory
 from tests.specifications import heading
-from tryst.common.cleaning import clean
-from tryst.common.custodian import memory
-from tryst.common.custodian.memory import MemoryLimit, high_water, resident
-from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.row_map import unpack_map
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps import signing
-from tryst.common.custodian.steps.held_memory import FileSize, require_room
-from tryst.common.custodian.steps.signing import portions, sign_into
-from tryst.common.custodian.steps.step_context import StepContext, StoppedError, Task
-from tryst.common.encoding import from_bytes, intervals, layout_of, to_bytes
-from tryst.common.encoding.layout import CODES, JOINT, KNOWN, SAMPLES, TRAINING
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
-from tryst.common.encoding.streamed import IDENTIFIER, Portion, Records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Vault, WrappingKeys
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, encoding_digest, load_specification
 
 ENOUGH = 64 << 30
 
@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_refused(mode: str, more: str, what: str, remedy: s
     spec = specification(mode, more)
     file = file_of(spec)
     require_room(FileSize.of(file), spec, MemoryLimit(ENOUGH))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         require_room(FileSize.of(file), spec, MemoryLimit(resident() + (100 << 20)))
     assert caught.value.code is ErrorCode.MEMORY
     assert what in str(caught.value)
@@ -187,6 +187,6 @@ def test_the_process_is_stopped_by_what_it_has_held(monkeypatch: pytest.MonkeyPa
     former.check("project people")  # it was more before the step began
     monkeypatch.setattr(memory, "high_water", lambda: limit.limit + 1)
     for each in (limit, former):
-        with pytest.raises(TrystError, match="the process has held more than this") as caught:
+        with pytest.raises(GemelError, match="the process has held more than this") as caught:
             each.check("project people")
         assert caught.value.code is ErrorCode.MEMORY

@@ -15,14 +15,14 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.custodian.source.reading import clean_file, read_cleaned
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.registry import file_source, read_source, read_table, source_stamp
+from gemel.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
+from gemel.common.records.table import SourceTable, as_text, check_identifiers
+from gemel.common.specification import load_specification
 from tests.specifications import heading
-from tryst.common.custodian.source.reading import clean_file, read_cleaned
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.records.registry import file_source, read_source, read_table, source_stamp
-from tryst.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.records.table import SourceTable, as_text, check_identifiers
-from tryst.common.specification import load_specification
 
 PLANTED = "Wolfeschlegelstein"
 SPECIFICATION = (
@@ -38,8 +38,8 @@ def read(path: Path, columns: list[str], **options: str) -> SourceTable:
     return read_source(Source(csv=CsvSource(path=path, **options)), columns)
 
 
-def refused(path: Path, columns: list[str], **options: str) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(path: Path, columns: list[str], **options: str) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         read(path, columns, **options)
     assert PLANTED not in str(caught.value)
     assert str(path) in str(caught.value)
@@ -177,7 +177,7 @@ def test_what_a_csv_writer_writes_is_read_back(
 
 def test_identifiers_must_be_there_and_distinct(tmp_path: Path) -> None:
     path = written(tmp_path, f"id,x\n{PLANTED},1\na,2\n{PLANTED},3\n,4\na,5\nb,6\n")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         check_identifiers(read(path, ["id"]), "id")
     assert caught.value.code is ErrorCode.DUPLICATE_IDENTIFIER
     assert caught.value.got == "1 rows without one (line 5) and 2 identifiers on 4 rows (lines 2, 3, 4, 6)"
@@ -212,7 +212,7 @@ def test_parquet_types_become_the_text_a_person_would_write(tmp_path: Path) -> N
 
 
 def test_a_type_without_text_is_refused() -> None:
-    with pytest.raises(TrystError, match="no text form, got List"):
+    with pytest.raises(GemelError, match="no text form, got List"):
         as_text(pl.Series("x", [[1], [2]]), "here")
 
 
@@ -223,7 +223,7 @@ def test_a_truncated_parquet_is_refused(tmp_path: Path, keep: float) -> None:
     content = whole.read_bytes()
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(content[: int(len(content) * keep) if 0 < keep < 1 else int(keep)])
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         read_source(Source(parquet=ParquetSource(path=cut)), ["id"])
     assert caught.value.code is ErrorCode.SOURCE
     assert PLANTED not in str(caught.value)
@@ -236,7 +236,7 @@ def test_a_damaged_parquet_is_refused(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[8:400] = bytes(392)
     path.write_bytes(content)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         read_source(Source(parquet=ParquetSource(path=path)), ["id"])
     assert caught.value.code is ErrorCode.SOURCE
 
@@ -244,7 +244,7 @@ def test_a_damaged_parquet_is_refused(tmp_path: Path) -> None:
 def test_a_missing_column_of_a_parquet(tmp_path: Path) -> None:
     path = tmp_path / "records.parquet"
     pl.DataFrame({"id": ["a"], "surname": ["b"]}).write_parquet(path)
-    with pytest.raises(TrystError, match="did you mean 'surname'"):
+    with pytest.raises(GemelError, match="did you mean 'surname'"):
         read_source(Source(parquet=ParquetSource(path=path)), ["id", "surename"])
 
 
@@ -275,7 +275,7 @@ def test_a_url_file_open_to_others_is_refused(database: Path, tmp_path: Path) ->
     url_file = tmp_path / "url"
     url_file.write_text(f"sqlite:///{database}")
     url_file.chmod(0o644)
-    with pytest.raises(TrystError, match="open to other users"):
+    with pytest.raises(GemelError, match="open to other users"):
         read_source(Source(database=DatabaseSource(url_file=url_file, query="SELECT 1 AS id")), ["id"])
 
 
@@ -285,20 +285,20 @@ def test_a_query_can_write_nothing_and_its_error_shows_no_value(
     monkeypatch.setenv("PEOPLE_URL", f"sqlite:///{database}")
     for query in ("DELETE FROM people", f"SELECT nope('{PLANTED}')", "SELECT"):
         source = Source(database=DatabaseSource(url_variable="PEOPLE_URL", query=query))
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             read_source(source, ["id"])
         assert caught.value.code in (ErrorCode.SOURCE, ErrorCode.FIELD_MISSING)
         assert PLANTED not in str(caught.value)
     left = DatabaseSource(url_variable="PEOPLE_URL", query="SELECT count(*) AS n FROM people")
     assert read_source(Source(database=left), ["n"]).frame.item() == "2"
     monkeypatch.delenv("PEOPLE_URL")
-    with pytest.raises(TrystError, match="PEOPLE_URL is not set"):
+    with pytest.raises(GemelError, match="PEOPLE_URL is not set"):
         read_source(Source(database=left), ["n"])
 
 
 def test_a_bad_url_is_not_shown() -> None:
     for url in (f"nonsense {PLANTED}", f"nosuch://{PLANTED}/x"):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             read_source(Source(database=DatabaseSource(url=url, query="SELECT 1 AS id")), ["id"])
         assert caught.value.code is ErrorCode.CONFIGURATION
         assert PLANTED not in str(caught.value)
@@ -321,7 +321,7 @@ def test_a_whole_table_by_the_files_suffix(tmp_path: Path) -> None:
     other = tmp_path / "x.PQ"
     pl.DataFrame({"id": [1], "name": ["Ann"]}).write_parquet(other)
     assert read_table(other).to_dict(as_series=False) == {"id": ["1"], "name": ["Ann"]}
-    with pytest.raises(TrystError, match="occurs 2 times"):
+    with pytest.raises(GemelError, match="occurs 2 times"):
         read_table(written(tmp_path, "id,id\n1,2\n"))
 
 
@@ -344,7 +344,7 @@ def test_a_source_is_cleaned_in_one_way_for_contribution_and_for_a_trial(tmp_pat
     assert trial.profile == found.cleaned.profile
     assert trial.columns["surname"].equals(found.cleaned.columns["surname"])
     path.write_text("key,name\n1,Smith\n1,Smyth\n")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         read_cleaned(Source(csv=CsvSource(path=path)), spec, Side.ALICE)
     assert caught.value.code is ErrorCode.DUPLICATE_IDENTIFIER
     assert clean_file(file_source(path), spec, Side.ALICE).profile.rows == 2, "a trial needs no identifiers"

@@ -14,24 +14,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.audit import Checkpoint
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.encrypted_file import (
+from gemel.common.audit import Checkpoint
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.encrypted_file import (
     EncryptedWriter,
     encrypted_file,
     read_encrypted,
     read_encrypted_chunk,
 )
-from tryst.common.custodian.state.migrations import FIRST
-from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
-from tryst.common.custodian.state.row_map import RowMapWriter, unpack_codes, unpack_decoys, unpack_map
-from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Vault, WrappingKeys
-from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
-from tryst.common.versions import CUSTODIAN_STATE
-from tryst.common.wire import CHUNK_BYTES
-from tryst.common.wire.chunks import rechunked
+from gemel.common.custodian.state.migrations import FIRST
+from gemel.common.custodian.state.pending_uploads import DAY_SECONDS
+from gemel.common.custodian.state.row_map import RowMapWriter, unpack_codes, unpack_decoys, unpack_map
+from gemel.common.custodian.state.state_tables import Upload
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Vault, WrappingKeys
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey
+from gemel.common.versions import CUSTODIAN_STATE
+from gemel.common.wire import CHUNK_BYTES
+from gemel.common.wire.chunks import rechunked
 
 PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
 
@@ -89,7 +89,7 @@ def test_another_vault_reads_nothing(tmp_path: Path, vault: Vault) -> None:
     state.keep_secret("people", 1, "seed", PLANTED)
     state.close()
     other = State(tmp_path, Vault(WrappingKeys.create()))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         other.secret("people", 1, "seed")
     assert caught.value.code is ErrorCode.VAULT
     other.close()
@@ -108,7 +108,7 @@ def test_the_noise_key_is_made_once_and_kept_encrypted(tmp_path: Path, vault: Va
     assert state.noise_key().reveal() == key
     state.close()
     other = State(tmp_path, Vault(WrappingKeys.create()))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         other.noise_key()
     assert caught.value.code is ErrorCode.VAULT
     other.close()
@@ -128,7 +128,7 @@ def test_state_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path, v
     for version in (FIRST - 1, CUSTODIAN_STATE + 1):
         with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
             database.execute(f"PRAGMA user_version = {version}")
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             State(tmp_path, vault)
         assert caught.value.code is ErrorCode.DATABASE
         with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
@@ -155,12 +155,12 @@ def test_what_is_written_to_a_state_that_was_moved_away_is_not_acknowledged(tmp_
     state.update("before")
     for put_back in (lambda: (tmp_path / "moved").rename(file), lambda: None):
         file.rename(tmp_path / "moved")
-        with pytest.raises(TrystError, match="put the same file back") as caught:
+        with pytest.raises(GemelError, match="put the same file back") as caught:
             state.update("meanwhile")
         assert caught.value.code is ErrorCode.DATABASE
         put_back()
     file.write_bytes((tmp_path / "moved").read_bytes())
-    with pytest.raises(TrystError):  # a copy is another file
+    with pytest.raises(GemelError):  # a copy is another file
         state.update("meanwhile")
     (tmp_path / "moved").rename(file)
     state.update("after")
@@ -186,7 +186,7 @@ def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: V
 
 def test_one_service_at_a_time(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         State(tmp_path, vault)
     assert caught.value.code is ErrorCode.BUSY
     state.close()
@@ -236,7 +236,7 @@ def test_a_map_is_erased_when_its_days_are_over(tmp_path: Path, vault: Vault) ->
     assert list((tmp_path / "uploads").iterdir()) == []
     erased = state.uploads.newest("people")
     assert erased is not None
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         state.uploads.row_map(erased)
     assert caught.value.code is ErrorCode.NOT_FOUND
     assert state.uploads.of_epoch("people", 1) is None
@@ -245,7 +245,7 @@ def test_a_map_is_erased_when_its_days_are_over(tmp_path: Path, vault: Vault) ->
 
 def test_a_state_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, vault: Vault) -> None:
     (tmp_path / "custodian.sqlite").write_bytes(b"no database" * 1000)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         State(tmp_path, vault)
     assert caught.value.code is ErrorCode.DATABASE
 
@@ -257,11 +257,11 @@ def test_a_damaged_payload_is_reported(tmp_path: Path, vault: Vault) -> None:
     path = next((tmp_path / "uploads").glob("*.payload"))
     *rest, last = path.read_bytes()
     path.write_bytes(bytes([*rest, last ^ 1]))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         state.uploads.payload_chunk(kept, 0)
     assert caught.value.code is ErrorCode.VAULT
     path.unlink()
-    with pytest.raises(TrystError, match="cannot be read"):
+    with pytest.raises(GemelError, match="cannot be read"):
         state.uploads.payload_chunk(kept, 0)
     state.close()
 
@@ -290,7 +290,7 @@ def test_each_chunk_of_an_encrypted_file_can_be_read_alone(tmp_path: Path, vault
     assert len(file.digests) == 3
     assert read_encrypted_chunk(tmp_path / "x", key, 2) == content[2 * CHUNK_BYTES :]
     assert b"".join(read_encrypted(tmp_path / "x", key)) == content
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         read_encrypted_chunk(tmp_path / "x", key, 3)
 
 
@@ -302,7 +302,7 @@ def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, vault: Va
             file.write(b"x" * CHUNK_BYTES)
             raise OSError(28, "No space left on device")
 
-    with pytest.raises(TrystError, match="no space left"):
+    with pytest.raises(GemelError, match="no space left"):
         broken()
     assert list(tmp_path.iterdir()) == []
 
@@ -334,6 +334,6 @@ def test_a_map_keeps_codes_of_the_rows_of_codes_only() -> None:
 
 def test_a_map_without_rows_and_one_cut_short() -> None:
     assert unpack_map(packed_map([], [], 0)).to_list() == []
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         unpack_map(packed_map(["a"], [0, 0], 1)[:-1])
     assert caught.value.code is ErrorCode.VAULT

@@ -13,12 +13,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.migrations import STEPS
-from tryst.common.custodian.state.state_tables import Base
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Vault, WrappingKeys
-from tryst.common.versions import CUSTODIAN_STATE
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.migrations import STEPS
+from gemel.common.custodian.state.state_tables import Base
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Vault, WrappingKeys
+from gemel.common.versions import CUSTODIAN_STATE
 
 NEXT = '''
 """A step that keeps a table's rows, and ends the program in its middle where the test wants it."""
@@ -38,7 +38,7 @@ def upgrade() -> None:
 OPEN = """
 import sys
 from pathlib import Path
-from tryst.common.custodian.state import migrations, state_database
+from gemel.common.custodian.state import migrations, state_database
 steps, version = Path(sys.argv[2]), int(sys.argv[3])
 state_database.CUSTODIAN_STATE = version
 state_database.migrate = lambda connection: migrations.migrate(connection, version, steps)
@@ -96,7 +96,7 @@ def test_an_upgrade_that_is_killed_has_changed_nothing_and_is_done_at_the_next_s
     assert version == target
     assert sum("upgraded" in line and "nobody" in line for line in lines) == 2
     # This release refuses it from now on, and leaves it as it is.
-    with pytest.raises(TrystError, match="by a newer version of Tryst") as caught:
+    with pytest.raises(GemelError, match="by a newer version of Gemel") as caught:
         State(former, vault)
     assert caught.value.code is ErrorCode.DATABASE
     assert content(former) == (version, lines)

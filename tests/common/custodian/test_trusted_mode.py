@@ -6,12 +6,12 @@ import io
 
 from rich.console import Console
 
+from gemel.common.custodian.operator import screen
+from gemel.common.custodian.operator.control import Control
+from gemel.common.encoding.values import unpack_values
+from gemel.common.parties import Side
 from tests.common.custodian.conftest import SPECIFICATION
 from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown
-from tryst.common.custodian.operator import screen
-from tryst.common.custodian.operator.control import Control
-from tryst.common.encoding.values import unpack_values
-from tryst.common.parties import Side
 
 TRUSTED = SPECIFICATION.replace("mode: open", "mode: trusted")
 

@@ -11,16 +11,16 @@ from html import unescape
 import polars as pl
 import pytest
 
+from gemel.common.audit.merkle import leaf_hash
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.service import CustodianService
+from gemel.common.custodian.steps import witnessing
+from gemel.common.errors import GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.parties import Side
+from gemel.protos.linkage.v1 import project_pb2
 from tests.common.custodian.console.served import served
-from tryst.common.audit.merkle import leaf_hash
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.service import CustodianService
-from tryst.common.custodian.steps import witnessing
-from tryst.common.errors import TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.parties import Side
-from tryst.protos.linkage.v1 import project_pb2
 
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 OTHER = leaf_hash(b"another history")
@@ -135,7 +135,7 @@ def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkey
         # Alice's operator has her share without Bob's countersignature; Bob's has not decided.
         with (
             Control.open(world.alice.config, world.alice.party) as operator,
-            pytest.raises(TrystError, match="a decision needs a reason"),
+            pytest.raises(GemelError, match="a decision needs a reason"),
         ):
             operator.fetch_alone(carole.spec.project, " ")
         with served(world.alice) as console:
@@ -148,7 +148,7 @@ def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkey
         assert carole.alone == {Side.ALICE: "Bob's registry was closed in May", Side.BOB: ""}
         with (
             Control.open(world.bob.config, world.bob.party) as operator,
-            pytest.raises(TrystError, match="no share waits for the other custodian's countersignature"),
+            pytest.raises(GemelError, match="no share waits for the other custodian's countersignature"),
         ):
             operator.fetch_alone(carole.spec.project, "there is nothing to fetch")
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.documents.document import Document, Part
-from tryst.common.documents.evaluation_document import EvaluationDocument
-from tryst.common.documents.reference import DOCUMENTS, document_schema, reference
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.coordinator.commands.spec import app
+from gemel.common.documents.document import Document, Part
+from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.reference import DOCUMENTS, document_schema, reference
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.coordinator.commands.spec import app
 
 EVALUATION: dict[str, Any] = {
     "matches": 10,
@@ -46,7 +46,7 @@ def test_written_back_with_the_entries_that_were_given() -> None:
     ],
 )
 def test_an_error_names_its_place_and_no_value(change: dict[str, Any], place: str) -> None:
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         EvaluationDocument.of({**EVALUATION, **change}, "evaluation")
     assert [error.where for error in caught.value.errors] == [place]
     assert caught.value.code is ErrorCode.PARAMETER
@@ -54,14 +54,14 @@ def test_an_error_names_its_place_and_no_value(change: dict[str, Any], place: st
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{", b"null", b'{"auc": NaN}'])
 def test_what_is_no_document_is_refused(text: bytes) -> None:
-    with pytest.raises(TrystErrors):
+    with pytest.raises(GemelErrors):
         EvaluationDocument.read(text, "evaluation")
 
 
 def test_a_long_document_is_not_parsed() -> None:
     text = json.dumps(EVALUATION).encode()
     assert EvaluationDocument.read(text, "evaluation", len(text))
-    with pytest.raises(TrystError, match="longer than") as caught:
+    with pytest.raises(GemelError, match="longer than") as caught:
         EvaluationDocument.read(text, "evaluation", len(text) - 1)
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
 
@@ -100,5 +100,5 @@ def test_the_schema_is_exported() -> None:
     done = CliRunner().invoke(app, ["schema", "model"])
     assert done.exit_code == 0
     assert json.loads(done.stdout) == document_schema("model")
-    with pytest.raises(TrystError, match="expected one of model, linkage"):
+    with pytest.raises(GemelError, match="expected one of model, linkage"):
         document_schema("modle")

@@ -8,10 +8,10 @@ from string import Formatter
 
 import pytest
 
-from tryst.common.documents.document import Document
-from tryst.common.documents.result_warning import ResultWarning, by_severity, result_warning, warnings_tables
-from tryst.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES
-from tryst.common.errors import TrystErrors
+from gemel.common.documents.document import Document
+from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning, warnings_tables
+from gemel.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES
+from gemel.common.errors import GemelErrors
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("alice", "bob", "carole", "common", "coordinator", "risk")
@@ -109,5 +109,5 @@ class Sample(Document):
 def test_a_document_refuses_what_is_no_warning(change: dict[str, object]) -> None:
     good = result_warning("no_matches").plain()
     assert Sample.of({"warnings": [good]}, "sample").plain() == {"warnings": [good]}
-    with pytest.raises(TrystErrors):
+    with pytest.raises(GemelErrors):
         Sample.of({"warnings": [{**good, **change}]}, "sample")

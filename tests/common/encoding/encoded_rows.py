@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.common.encoding.layout import CODES
-from tryst.common.encoding.records import Encoded
+from gemel.common.encoding.layout import CODES
+from gemel.common.encoding.records import Encoded
 
 
 def n_signed(made: Encoded) -> int:

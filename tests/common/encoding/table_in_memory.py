@@ -8,7 +8,7 @@ import polars as pl
 
 
 class TableInMemory:
-    """As `tryst.common.encoding.working_table.WorkingTable`."""
+    """As `gemel.common.encoding.working_table.WorkingTable`."""
 
     def __init__(self) -> None:
         self.n_rows = 0

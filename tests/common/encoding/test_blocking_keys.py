@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gemel.common.encoding.blocking_keys import blocking_keys, written_out
+from gemel.common.specification import Specification, load_specification
 from tests.specifications import heading
-from tryst.common.encoding.blocking_keys import blocking_keys, written_out
-from tryst.common.specification import Specification, load_specification
 
 KEY = bytes(range(32))
 TEXT = (

@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
+from gemel.common.encoding import signing as subject
+from gemel.common.encoding.blocks import tags
+from gemel.common.encoding.categories import relabelling
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.layout import CODES, SAMPLES
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.encoding.samples import GROUPS
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.minhash.fast import block_signatures, signatures
+from gemel.common.specification import Specification, encoding_digest, load_specification
+from gemel.common.suite import Suite
+from gemel.common.tokens import tokenise
 from tests.common.encoding.encoded_rows import n_signed
 from tests.common.minhash.definition import signature, words
 from tests.specifications import heading
 from tests.vectors import make_block_keyed as make
-from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding import signing as subject
-from tryst.common.encoding.blocks import tags
-from tryst.common.encoding.categories import relabelling
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.layout import CODES, SAMPLES
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.encoding.samples import GROUPS
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.minhash.fast import block_signatures, signatures
-from tryst.common.specification import Specification, encoding_digest, load_specification
-from tryst.common.suite import Suite
-from tryst.common.tokens import tokenise
 
 SEED = Seed(bytes(range(32)))
 TEXT = (
@@ -262,7 +262,7 @@ def test_tags_of_no_key_are_none() -> None:
 
 def test_without_a_rule_nothing_is_encoded() -> None:
     spec = SPEC.model_copy(update={"blocking": ()})
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         encoded(people(5, 1), spec)
     assert caught.value.code is ErrorCode.PARAMETER
 
@@ -315,7 +315,7 @@ def test_who_holds_no_variable_has_rows_of_codes_all_the_same() -> None:
     none = load_specification(TEXT + VARIABLES.replace("holder: both", "holder: bob"))
     made = encode_records(series(people(9, 2)), none, SEED, 1)
     assert (made.sets[-1].rule, made.sets[-1].n_rows, made.sets[-1].variables) == (CODES, 9, {})
-    with pytest.raises(TrystError, match="one custodian holds"):
+    with pytest.raises(GemelError, match="one custodian holds"):
         encode_records(series(people(9, 2)), CODED, SEED, 1)
 
 

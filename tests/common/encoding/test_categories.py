@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.cleaning import clean
-from tryst.common.custodian.steps.canary import canary
-from tryst.common.encoding import from_bytes, layout_of, to_bytes
-from tryst.common.encoding.categories import category_codes, labels_by_code, relabelling
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, VariableSpec, encoding_digest
+from gemel.common.cleaning import clean
+from gemel.common.custodian.steps.canary import canary
+from gemel.common.encoding import from_bytes, layout_of, to_bytes
+from gemel.common.encoding.categories import category_codes, labels_by_code, relabelling
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, VariableSpec, encoding_digest
 
 SEED = Seed(bytes(range(32)))
 DIGEST = bytes(range(32, 64))
@@ -104,12 +104,12 @@ def test_they_are_part_of_a_contribution_in_the_order_of_its_rows():
 @pytest.mark.parametrize("given_variables", [{}, {"home": pl.Series([0], dtype=pl.Int32)}])
 def test_the_variables_must_be_those_of_one_custodian(given_variables: dict[str, pl.Series]):
     columns = clean(FRAME, SPEC, Side.ALICE).columns
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         encode_records(columns, SPEC, SEED, 1, variables=given_variables)
 
 
 def test_the_canary_covers_the_relabelling_whoever_holds_a_variable(monkeypatch: pytest.MonkeyPatch):
     digests = {canary(SPEC, encoding_digest(SPEC), side, SEED, 1) for side in Side}
     assert len(digests) == 1
-    monkeypatch.setattr("tryst.common.custodian.steps.canary.relabelling", lambda *args: file_order(2))
+    monkeypatch.setattr("gemel.common.custodian.steps.canary.relabelling", lambda *args: file_order(2))
     assert canary(SPEC, encoding_digest(SPEC), Side.ALICE, SEED, 1) not in digests

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.encoding.categories import coarsened_labels, labels_by_code, relabelling
-from tryst.common.encoding.category_tree import code_groups, ordered
-from tryst.common.keys import Seed
-from tryst.common.specification.model.protection import CoarseningStep
-from tryst.common.specification.model.variables import VariableSpec
+from gemel.common.encoding.categories import coarsened_labels, labels_by_code, relabelling
+from gemel.common.encoding.category_tree import code_groups, ordered
+from gemel.common.keys import Seed
+from gemel.common.specification.model.protection import CoarseningStep
+from gemel.common.specification.model.variables import VariableSpec
 
 
 @st.composite

@@ -6,17 +6,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.layout import CODES, SAMPLES
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.encoding.samples import sample_rows
+from gemel.common.encoding.signature_sets import MISSING
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification, load_specification
 from tests.common.encoding.encoded_rows import n_dummies
 from tests.specifications import heading
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.layout import CODES, SAMPLES
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.encoding.samples import sample_rows
-from tryst.common.encoding.signature_sets import MISSING
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import Specification, load_specification
 
 SEED = Seed(bytes(range(32)))
 NOISE = NoiseKey(bytes(range(32)))
@@ -113,13 +113,13 @@ def test_no_decoy_is_a_record_and_missing_values_are_values_too() -> None:
 @pytest.mark.parametrize("n", [1, 200])
 def test_records_too_alike_to_invent_others_are_refused(n: int) -> None:
     alike = {name: pl.Series(name, [PEOPLE[name].drop_nulls()[0]] * n) for name in PEOPLE}
-    with pytest.raises(TrystError, match="too alike") as refused:
+    with pytest.raises(GemelError, match="too alike") as refused:
         with_decoys(alike, specification(), NOISE)
     assert refused.value.code is ErrorCode.PARAMETER
 
 
 def test_an_empty_file_is_refused_as_without_decoys() -> None:
-    with pytest.raises(TrystError) as refused:
+    with pytest.raises(GemelError) as refused:
         with_decoys({name: column.clear() for name, column in PEOPLE.items()}, specification(), NOISE)
     assert refused.value.code is ErrorCode.EMPTY_SOURCE
 

@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gemel.common.cleaning import clean
+from gemel.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest, load_specification
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
 from tests.specifications import heading
-from tryst.common.cleaning import clean
-from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, encoding_digest, load_specification
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 SEED = Seed(bytes(range(32)))
@@ -170,8 +170,8 @@ def test_progress_runs_to_the_end_and_threads_change_nothing(threads: int) -> No
     assert shares[-1] == 1
 
 
-def refused(columns: dict[str, pl.Series]) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(columns: dict[str, pl.Series]) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         encode(columns, SPEC, SEED, EPOCH)
     return caught.value
 

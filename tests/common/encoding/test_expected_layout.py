@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.encoding import intervals
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.expected_layout import bounded_counts, expected_layout, file_counts
+from gemel.common.encoding.layout import SAMPLES, Layout
+from gemel.common.encoding.padding import rows_of_rules
+from gemel.common.encoding.records import Encoded, encode_records, encode_rows
+from gemel.common.encoding.shared_in_memory import shared_in_memory
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, load_specification
 from tests.specifications import heading
-from tryst.common.encoding import intervals
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.expected_layout import bounded_counts, expected_layout, file_counts
-from tryst.common.encoding.layout import SAMPLES, Layout
-from tryst.common.encoding.padding import rows_of_rules
-from tryst.common.encoding.records import Encoded, encode_records, encode_rows
-from tryst.common.encoding.shared_in_memory import shared_in_memory
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, load_specification
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
 RULES = (

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.encoding import SignatureSet
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
+from gemel.common.specification import Specification, encoding_digest, load_specification
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
 from tests.specifications import heading
-from tryst.common.encoding import SignatureSet
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.specification import Specification, encoding_digest, load_specification
 
 SEED = Seed(bytes(range(32)))
 EPOCH = 3

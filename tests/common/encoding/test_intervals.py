@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.encoding import from_bytes, intervals, to_bytes
+from gemel.common.encoding.fixed_fields import fixed_fields
+from gemel.common.encoding.intervals import WHOLE, Interval, in_intervals, interval_of
+from gemel.common.encoding.layout import Layout
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import load_specification
 from tests.specifications import heading
-from tryst.common.encoding import from_bytes, intervals, to_bytes
-from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.intervals import WHOLE, Interval, in_intervals, interval_of
-from tryst.common.encoding.layout import Layout
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import load_specification
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
 TEXT = (
@@ -143,7 +143,7 @@ def test_intervals_must_be_those_of_whole_rules(change: str, monkeypatch: pytest
         sets[3] = replace(sets[3], rule="name")
     else:
         sets[0] = replace(sets[0], interval=WHOLE)
-    with pytest.raises(TrystError, match="interval") as caught:
+    with pytest.raises(GemelError, match="interval") as caught:
         Layout(tuple(sets), layout.records).validate()
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
 
@@ -158,6 +158,6 @@ def test_a_row_in_the_set_of_another_interval_is_refused(monkeypatch: pytest.Mon
     for wrong in (keys, np.where(np.arange(len(keys)) == 5, np.uint64(0), part.blocks["born"])):
         forged = replace(part, blocks={**part.blocks, "born": wrong})
         sets = [*made.sets[:2], forged, *made.sets[3:]]
-        with pytest.raises(TrystError, match="interval of its block") as caught:
+        with pytest.raises(GemelError, match="interval of its block") as caught:
             from_bytes(made.layout, b"".join(to_bytes(sets)))
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT

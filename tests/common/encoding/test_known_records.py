@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.common.cleaning import clean
+from gemel.common.encoding import from_bytes, layout_of, to_bytes
+from gemel.common.encoding.categories import labels_by_code
+from gemel.common.encoding.expected_layout import expected_layout, file_counts
+from gemel.common.encoding.known_layout import known_layouts
+from gemel.common.encoding.known_records import known_set
+from gemel.common.encoding.layout import JOINT, TRAINING
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest
 from tests.common.encoding.test_categories import FRAME, SEED, SPEC
-from tryst.common.cleaning import clean
-from tryst.common.encoding import from_bytes, layout_of, to_bytes
-from tryst.common.encoding.categories import labels_by_code
-from tryst.common.encoding.expected_layout import expected_layout, file_counts
-from tryst.common.encoding.known_layout import known_layouts
-from tryst.common.encoding.known_records import known_set
-from tryst.common.encoding.layout import JOINT, TRAINING
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, encoding_digest
 
 KNOWN = {
     "training": {"by": "alice", "sha256": "0" * 64, "records": 20},
@@ -89,13 +89,13 @@ def test_they_are_sent_and_read_behind_the_file():
 def test_counts_that_are_none_are_refused_by_the_receiver(count: float):
     part = training(CELLS, COUNTS)
     bad = replace(part, counts=np.array([1.0, count, 1.0]))
-    with pytest.raises(TrystError, match="counts must be finite and not negative") as raised:
+    with pytest.raises(GemelError, match="counts must be finite and not negative") as raised:
         from_bytes(layout_of([WHOLE, bad]), b"".join(to_bytes([WHOLE, bad])))
     assert raised.value.code is ErrorCode.UPLOAD_CORRUPT
     nothing = replace(part, counts=np.zeros(3))
-    with pytest.raises(TrystError, match="a finite sum above 0"):
+    with pytest.raises(GemelError, match="a finite sum above 0"):
         nothing.validate()
-    with pytest.raises(TrystError, match="counts: an array"):
+    with pytest.raises(GemelError, match="counts: an array"):
         replace(part, counts=None).validate()
 
 

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
-from tryst.common.encoding.payload import from_bytes
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.encoding.payload import from_bytes
+from gemel.common.errors import ErrorCode, GemelError
 
 CODED = SetLayout(CODES, 5, (), (), (VariableLayout("region", 3), VariableLayout("age", 9)))
 SIGNED = SetLayout("born", 4, (FieldLayout("surname", 64, 2),), ("born",))
@@ -37,7 +37,7 @@ SIGNED = SetLayout("born", 4, (FieldLayout("surname", 64, 2),), ("born",))
     ],
 )
 def test_sizes_and_names_out_of_bounds_are_refused(layout: Layout) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         from_bytes(layout, b"")
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
 
@@ -53,7 +53,7 @@ def test_sizes_and_names_out_of_bounds_are_refused(layout: Layout) -> None:
     ],
 )
 def test_layouts_of_variables_out_of_bounds_are_refused(variables: tuple[VariableLayout, ...]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Layout((SetLayout("", 4, (FieldLayout("surname", 64, 1),), (), variables),)).validate()
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
 
@@ -77,6 +77,6 @@ def test_a_layout_that_would_put_codes_beside_anything_is_refused(
     sets: tuple[SetLayout, ...], records: int, what: str
 ) -> None:
     Layout((SIGNED, CODED), 5).validate()
-    with pytest.raises(TrystError, match=what) as caught:
+    with pytest.raises(GemelError, match=what) as caught:
         Layout(sets, records).validate()
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT

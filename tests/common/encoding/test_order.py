@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tryst.common.encoding.columns import random_order
+from gemel.common.encoding.columns import random_order
 
 
 def test_all_orders_are_equally_likely() -> None:

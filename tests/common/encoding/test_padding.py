@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.dummies import Draws, excess_agreement
+from gemel.common.encoding.padding import min_size, padded_size, rows_of_rules
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.samples import GROUP_ROWS, GROUPS
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import FieldKeys, Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification, load_specification
+from gemel.common.specification.model.padding import Padding
 from tests.common.encoding.encoded_rows import n_dummies
 from tests.specifications import heading
-from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.dummies import Draws, excess_agreement
-from tryst.common.encoding.padding import min_size, padded_size, rows_of_rules
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.samples import GROUP_ROWS, GROUPS
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import FieldKeys, Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import Specification, load_specification
-from tryst.common.specification.model.padding import Padding
 
 SEED = Seed(bytes(range(32)))
 NOISE = NoiseKey(bytes(range(32)))
@@ -231,7 +231,7 @@ def test_a_file_has_the_same_dummies_under_its_custodians_key_and_others_under_a
         (other.columns[name].tail(-1500) != column.tail(-1500)).mean() for name, column in first.columns.items()
     ]
     assert max(float(share or 0) for share in different) > 0.3
-    with pytest.raises(TrystError, match="need the custodian's noise key") as caught:
+    with pytest.raises(GemelError, match="need the custodian's noise key") as caught:
         rows_of_rules(PEOPLE, spec)
     assert caught.value.code is ErrorCode.PARAMETER
 

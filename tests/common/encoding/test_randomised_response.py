@@ -6,17 +6,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.layout import SAMPLES
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import GemelError
+from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification, encoding_digest, load_specification
 from tests.common.minhash.definition import flips, signature, words
 from tests.common.tokens.definition import tokens
 from tests.specifications import heading
-from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.layout import SAMPLES
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import TrystError
-from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import Specification, encoding_digest, load_specification
 
 SEED = Seed(bytes(range(32)))
 OURS, THEIRS = NoiseKey(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
@@ -134,5 +134,5 @@ def distinct_without_noise(columns: dict[str, pl.Series], spec: Specification) -
 
 def test_randomised_response_without_a_noise_key_is_refused() -> None:
     for spec in (OPEN, KEYED):
-        with pytest.raises(TrystError, match="needs the custodian's noise key"):
+        with pytest.raises(GemelError, match="needs the custodian's noise key"):
             encode_records(people(), spec, SEED, 1)

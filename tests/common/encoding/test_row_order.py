@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.common.encoding.row_order import Drawing, in_content_order
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
-from tryst.common.keys.noise import NoiseKey
+from gemel.common.encoding.row_order import Drawing, in_content_order
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
+from gemel.common.keys.noise import NoiseKey
 
 NOISE = NoiseKey(bytes(range(32)))
 DRAWING = Drawing("project", NOISE)

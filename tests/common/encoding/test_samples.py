@@ -13,19 +13,19 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.common.encoding import FieldSignatures, SignatureSet, to_bytes
+from gemel.common.encoding.layout import SAMPLES
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.row_order import Drawing
+from gemel.common.encoding.samples import GROUP_ROWS, GROUPS, drawn_groups, grouped, sample_rows
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.minhash.fast import signatures
+from gemel.common.specification import encoding_digest, load_specification
+from gemel.common.tokens import tokenise
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
 from tests.specifications import heading
-from tryst.common.encoding import FieldSignatures, SignatureSet, to_bytes
-from tryst.common.encoding.layout import SAMPLES
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.row_order import Drawing
-from tryst.common.encoding.samples import GROUP_ROWS, GROUPS, drawn_groups, grouped, sample_rows
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.minhash.fast import signatures
-from tryst.common.specification import encoding_digest, load_specification
-from tryst.common.tokens import tokenise
 
 SEED = Seed(bytes(range(32)))
 NOISE = NoiseKey(bytes(range(32)))

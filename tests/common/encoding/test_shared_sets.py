@@ -9,23 +9,23 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.encoding import intervals
+from gemel.common.encoding.expected_layout import expected_layout, file_counts
+from gemel.common.encoding.layout import CODES, SAMPLES, Layout
+from gemel.common.encoding.party_sets import PartyContribution, ShareHeader
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
+from gemel.common.encoding.shared_sets import SharedSet, Sharing, sent_bytes
+from gemel.common.encoding.shared_words import SharedUpload
+from gemel.common.encoding.signature_sets import NO_KEY, SignatureSet
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.specification import load_specification
 from tests.specifications import heading
-from tryst.common.encoding import intervals
-from tryst.common.encoding.expected_layout import expected_layout, file_counts
-from tryst.common.encoding.layout import CODES, SAMPLES, Layout
-from tryst.common.encoding.party_sets import PartyContribution, ShareHeader
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from tryst.common.encoding.shared_sets import SharedSet, Sharing, sent_bytes
-from tryst.common.encoding.shared_words import SharedUpload
-from tryst.common.encoding.signature_sets import NO_KEY, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import ShareSecrets
-from tryst.common.specification import load_specification
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
 SPEC = load_specification(
@@ -190,7 +190,7 @@ def test_carole_reads_digests_alone_and_opens_no_share(encoded: Encoded) -> None
     assert asked == [(0, layout.sets[0].total_bytes)]  # the steward's: Carole's rows are of seeds
     assert (carole.digests(0) == steward.digests(0)).all()
     assert asked[1:] == [(0, 8 * layout.sets[0].rows)]
-    with pytest.raises(TrystError, match="Carole's"):
+    with pytest.raises(GemelError, match="Carole's"):
         PartyContribution(STEWARD, ShareHeader(ABOUT, own), layout, read)
 
 
@@ -236,7 +236,7 @@ def test_what_carole_changes_does_not_open(encoded: Encoded, change: Callable[[b
     layout, payloads, fresh = made_of(encoded)
     payloads[0] = change(payloads[0])
     reader = PartyContribution(COORDINATOR, ShareHeader(ABOUT, fresh.of(COORDINATOR)), layout, reading(payloads))
-    with pytest.raises(TrystError, match=refused) as error:
+    with pytest.raises(GemelError, match=refused) as error:
         reader.rows(0)
     assert error.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -247,13 +247,13 @@ def test_another_set_upload_or_digest_later_does_not_open(encoded: Encoded) -> N
     for other in (
         replace(ABOUT, upload="another"), replace(ABOUT, side=Side.BOB), replace(ABOUT, project="another")
     ):  # fmt: skip
-        with pytest.raises(TrystError, match="does not open"):
+        with pytest.raises(GemelError, match="does not open"):
             _ = PartyContribution(STEWARD, replace(header, upload=other), layout, reading(payloads)).sample
     shown = [joined_blocks(payloads[0]), payloads[1], payloads[0]]
     reader = PartyContribution(STEWARD, header, layout, lambda number, size: shown.pop(0)[:size])
     reader.digests(0)
     reader.rows(1)
-    with pytest.raises(TrystError, match="stay as they were"):
+    with pytest.raises(GemelError, match="stay as they were"):
         reader.rows(0)
 
 
@@ -306,6 +306,6 @@ def test_a_layout_that_shares_in_part_is_refused(encoded: Encoded) -> None:
             replace(field, bits=8192) for field in first.fields
         )), *others),
     ):  # fmt: skip
-        with pytest.raises(TrystError) as error:
+        with pytest.raises(GemelError) as error:
             Layout(wrong, layout.records).validate()
         assert error.value.code is ErrorCode.UPLOAD_LIMIT

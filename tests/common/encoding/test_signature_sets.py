@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.encoding.layout import CODES, Layout
-from tryst.common.encoding.payload import from_bytes, to_bytes
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
-from tryst.common.errors import ErrorCode, TrystError
+from gemel.common.encoding.layout import CODES, Layout
+from gemel.common.encoding.payload import from_bytes, to_bytes
+from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
+from gemel.common.errors import ErrorCode, GemelError
 
 
 def canonical_field(generator: np.random.Generator, rows: int, bits: int, missing: float = 0.2) -> FieldSignatures:
@@ -120,8 +120,8 @@ def test_codes_of_no_category_are_refused(codes: list[int]) -> None:
     assert "1 codes outside" in refused(part, body_of(part)).got
 
 
-def refused(part: SignatureSet, payload: bytes | bytearray, layout: Layout | None = None) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(part: SignatureSet, payload: bytes | bytearray, layout: Layout | None = None) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         from_bytes(layout or layout_of([part]), payload)
     assert caught.value.remedy
     return caught.value
@@ -178,7 +178,7 @@ def test_order_is_checked_past_the_first_word_and_across_chunks() -> None:
     for position in (0, (1 << 14) - 1, 1 << 14):
         bad = signatures.copy()
         bad[position], bad[position + 1] = signatures[position + 1], signatures[position]
-        with pytest.raises(TrystError, match="out of order"):
+        with pytest.raises(GemelError, match="out of order"):
             SignatureSet("", n, {"f": dataclasses.replace(good, signatures=bad)}, {}).validate()
 
 
@@ -187,7 +187,7 @@ def test_wrong_arrays_are_refused(part: SignatureSet) -> None:
 
     def check(**changes: Any) -> None:
         fields = {**part.fields, "field-0": dataclasses.replace(field, **changes)}
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             dataclasses.replace(part, fields=fields).validate()
         assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -198,7 +198,7 @@ def test_wrong_arrays_are_refused(part: SignatureSet) -> None:
     check(signatures=field.signatures[:, :1])
     check(signatures=np.asfortranarray(field.signatures))
     check(signatures=field.signatures.reshape(-1))
-    with pytest.raises(TrystError, match="shape"):
+    with pytest.raises(GemelError, match="shape"):
         dataclasses.replace(part, blocks={"rule-0": part.blocks["rule-0"][:-1]}).validate()
 
 

@@ -7,12 +7,12 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.encoding.signing import Signer, canonical
+from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
+from gemel.common.specification import encoding_digest, load_specification
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
 from tests.specifications import heading
-from tryst.common.encoding.signing import Signer, canonical
-from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.specification import encoding_digest, load_specification
 
 SPEC = load_specification(
     heading("signing")

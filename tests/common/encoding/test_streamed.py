@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.encoding import Layout, intervals, samples, to_bytes
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.streamed import IDENTIFIER, Records, encode_table, variable_column
+from gemel.common.encoding.working_table import gathered
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification, load_specification
 from tests.common.encoding.table_in_memory import TableInMemory
 from tests.specifications import heading
-from tryst.common.encoding import Layout, intervals, samples, to_bytes
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.streamed import IDENTIFIER, Records, encode_table, variable_column
-from tryst.common.encoding.working_table import gathered
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import Specification, load_specification
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(32)))
 TEXT = (
@@ -79,7 +79,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "_PART_ROWS", 16)
     monkeypatch.setattr(samples, "GROUPS", 3)
     monkeypatch.setattr(samples, "GROUP_ROWS", 5)
-    monkeypatch.setattr("tryst.common.encoding.streamed._CODES_ROWS", 7)
+    monkeypatch.setattr("gemel.common.encoding.streamed._CODES_ROWS", 7)
 
 
 @settings(max_examples=20, deadline=None)

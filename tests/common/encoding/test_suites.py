@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.keys import bulk
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tests.specifications import heading
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.keys import bulk
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(32)))
 MODES = {

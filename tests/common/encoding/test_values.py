@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.common.encoding import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.signing import canonical
+from gemel.common.encoding.values import pack_values, unpack_values
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Seed
+from gemel.common.specification import Specification, load_specification
 from tests.specifications import heading
-from tryst.common.encoding import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signing import canonical
-from tryst.common.encoding.values import pack_values, unpack_values
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Seed
-from tryst.common.specification import Specification, load_specification
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=16)
 
@@ -63,7 +63,7 @@ def test_a_set_of_values_survives_the_body(values):
 @pytest.mark.parametrize("text", [b"\xff\xfeabc", b"ab\0cd", b"", b"\xed\xa0\x80"])
 def test_what_is_no_text_is_refused(text):
     rows = np.frombuffer(text.ljust(16, b"\0"), dtype=np.uint64).reshape(1, 2)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         part_of(rows, np.zeros(1, dtype=np.int32)).validate()
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     # The same bytes as a signature are as good as any.
@@ -71,11 +71,11 @@ def test_what_is_no_text_is_refused(text):
 
 
 def test_a_value_that_does_not_fit_is_refused_without_showing_it():
-    with pytest.raises(TrystError, match=r"1 longer ones, of up to 9 bytes.*bits to 128") as caught:
+    with pytest.raises(GemelError, match=r"1 longer ones, of up to 9 bytes.*bits to 128") as caught:
         pack_values(["abcdefghi", "abc"], 64, "field surname")
     assert caught.value.code is ErrorCode.PARAMETER
     assert "abcdefghi" not in str(caught.value)
-    with pytest.raises(TrystError, match="not be empty or contain"):
+    with pytest.raises(GemelError, match="not be empty or contain"):
         pack_values(["a\0b"], 64, "field surname")
 
 

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.x509.oid import NameOID
 
 SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
-PIN, TOKEN = "4711", "tryst"
+PIN, TOKEN = "4711", "gemel"
 
 
 def softhsm(folder: Path) -> Path:

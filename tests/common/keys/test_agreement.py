@@ -22,21 +22,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.agreement import Agreement
+from gemel.common.keys.agreement_messages import MESSAGE_LIMIT, Confirmation, Offer, Terms
+from gemel.common.keys.agreement_state import AgreementState
+from gemel.common.keys.encapsulation import CIPHERTEXT_BYTES
+from gemel.common.keys.framing import frame
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Side
+from gemel.common.suite import Suite
 from tests.vectors.make_formats import ALICE as GOLDEN_ALICE
 from tests.vectors.make_formats import BOB as GOLDEN_BOB
 from tests.vectors.make_formats import PATH
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.agreement import Agreement
-from tryst.common.keys.agreement_messages import MESSAGE_LIMIT, Confirmation, Offer, Terms
-from tryst.common.keys.agreement_state import AgreementState
-from tryst.common.keys.encapsulation import CIPHERTEXT_BYTES
-from tryst.common.keys.framing import frame
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Side
-from tryst.common.suite import Suite
 
 ALICE, BOB, CAROLE = Identity(IdentityKey.create()), Identity(IdentityKey.create()), Identity(IdentityKey.create())
 TERMS = Terms("febrl4", bytes(range(32)), 1)
@@ -65,8 +65,8 @@ def answering(other: Agreement) -> Agreement:
     return other
 
 
-def refusal(attempt: Callable[[], object]) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refusal(attempt: Callable[[], object]) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         attempt()
     assert caught.value.remedy
     return caught.value
@@ -106,7 +106,7 @@ def test_the_seed_is_as_documented() -> None:
     shared = lattice.decapsulate(offered[8]) + curve.exchange(X25519PublicKey.from_public_bytes(offered[7]))
     transcript = hashlib.sha256(
         frame(
-            b"tryst seed agreement transcript 2",
+            b"gemel seed agreement transcript 2",
             b"febrl4",
             bytes(range(32)),
             (1).to_bytes(4, "big"),
@@ -118,7 +118,7 @@ def test_the_seed_is_as_documented() -> None:
         )
     ).digest()
     extracted = hmac.digest(transcript, shared, "sha256")
-    expanded = hmac.digest(extracted, frame(b"tryst seed 1") + b"\x01", "sha256")
+    expanded = hmac.digest(extracted, frame(b"gemel seed 1") + b"\x01", "sha256")
     assert one.candidate.reveal() == other.candidate.reveal() == expanded
 
 
@@ -135,9 +135,9 @@ def test_the_seed_of_the_approved_suite_is_as_documented() -> None:
     assert own[1] == lattice.public_key().public_bytes_raw()
     terms = b"febrl4", bytes(range(32)), (1).to_bytes(4, "big")
     ends = ALICE.public.raw, *own, BOB.public.raw, *offered[7:9]
-    transcript = hashlib.sha256(frame(b"tryst seed agreement transcript 3", *terms, *ends)).digest()
+    transcript = hashlib.sha256(frame(b"gemel seed agreement transcript 3", *terms, *ends)).digest()
     extracted = hmac.digest(transcript, shared, "sha256")
-    expanded = hmac.digest(extracted, frame(b"tryst seed 1") + b"\x01", "sha256")
+    expanded = hmac.digest(extracted, frame(b"gemel seed 1") + b"\x01", "sha256")
     assert one.candidate.reveal() == other.candidate.reveal() == expanded
 
 
@@ -532,7 +532,7 @@ def test_cut_lengthened_long_and_wrong_messages_are_refused() -> None:
     ],
 )
 def test_terms_have_bounds(make: Callable[[], Terms]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         make()
     assert caught.value.code is ErrorCode.PARAMETER
 
@@ -583,7 +583,7 @@ class Mailbox(RuleBasedStateMachine):
         agreement = custodian.agreement()
         try:
             what(agreement)
-        except TrystError:
+        except GemelError:
             self.refused += 1
         else:
             custodian.stored = agreement.export()

@@ -7,10 +7,10 @@ import pickle
 
 import pytest
 
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.keys.noise import NoiseKey
 from tests.architecture.tree import PRODUCT, REPOSITORY
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.keys.noise import NoiseKey
 
 OURS, THEIRS = NoiseKey(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
 ONE, OTHER = b"1" * 32, b"2" * 32

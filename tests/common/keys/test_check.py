@@ -6,8 +6,8 @@ import unicodedata
 
 import pytest
 
-from tryst.common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
-from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from gemel.common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
+from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
 
 SEED = Seed(bytes(range(32)))
 DIGEST = bytes(range(32, 64))

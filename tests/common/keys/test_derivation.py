@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from gemel.common.errors import GemelError
+from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 
 SEED = Seed(bytes(range(32)))
 DIGEST = hashlib.sha256(b"an encoding").digest()
@@ -43,7 +43,7 @@ def test_keys_are_hkdf_of_the_written_out_purpose(
     secret: bytes, project: str, purpose: Purpose, digest: bytes, domain: str, rule: str, epoch: int
 ) -> None:
     info = b""
-    for part in (b"tryst keys 1", purpose.value.encode(), digest, domain.encode(), rule.encode()):
+    for part in (b"gemel keys 1", purpose.value.encode(), digest, domain.encode(), rule.encode()):
         info += struct.pack(">I", len(part)) + part
     info += struct.pack(">II", 4, epoch)
     expected = by_the_rfc(secret, project.encode(), info, 64)
@@ -82,17 +82,17 @@ def test_every_input_decides_the_keys() -> None:
 
 @pytest.mark.parametrize("secret", [b"", bytes(31), bytes(range(33)), bytes(32), b"\xff" * 32])
 def test_what_is_no_seed_is_refused(secret: bytes) -> None:
-    with pytest.raises(TrystError, match="seed") as caught:
+    with pytest.raises(GemelError, match="seed") as caught:
         Seed(secret)
     if len(secret) > 1:
         assert secret.hex() not in str(caught.value)
 
 
 def test_what_is_no_digest_or_epoch_is_refused() -> None:
-    with pytest.raises(TrystError, match="32 bytes"):
+    with pytest.raises(GemelError, match="32 bytes"):
         derive(SEED, "p", Purpose.CHECK, DIGEST[:-1])
     for epoch in (-1, 2**32):
-        with pytest.raises(TrystError, match="epoch"):
+        with pytest.raises(GemelError, match="epoch"):
             derive(SEED, "p", Purpose.CHECK, DIGEST, epoch=epoch)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Agreement, Terms
-from tryst.common.keys.epochs import approval_parts, sign_new_epoch, verify_new_epoch
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Agreement, Terms
+from gemel.common.keys.epochs import approval_parts, sign_new_epoch, verify_new_epoch
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
 
 COORDINATOR, ALICE, BOB = Identity(IdentityKey.create()), Identity(IdentityKey.create()), Identity(IdentityKey.create())
 ENCODING = bytes(range(32))
@@ -24,7 +24,7 @@ def test_an_epoch_is_opened_for_one_project_encoding_number_and_reason(other: di
     signature = sign_new_epoch(COORDINATOR, **OPENED)  # type: ignore[arg-type]
     verify_new_epoch(COORDINATOR.public, signature, **OPENED)  # type: ignore[arg-type]
     for identity, opened in ((COORDINATOR, {**OPENED, **other}), (BOB, OPENED)):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             verify_new_epoch(identity.public, signature, **opened)  # type: ignore[arg-type]
         assert caught.value.code is ErrorCode.SIGNATURE
 
@@ -51,14 +51,14 @@ def test_nothing_of_the_first_epochs_agreement_is_taken_in_the_second() -> None:
         alice, bob = made[epoch].values()
         if epoch == 2:
             for now, side in ((alice, Side.BOB), (bob, Side.ALICE)):
-                with pytest.raises(TrystError) as caught:
+                with pytest.raises(GemelError) as caught:
                     now.accept_offer(made[1][side].offer)
                 assert caught.value.code is ErrorCode.EPOCH_MISMATCH
         bob.accept_offer(alice.offer)
         alice.accept_offer(bob.offer)
         confirmations[epoch] = alice.confirm(canary), bob.confirm(canary)
         if epoch == 2:
-            with pytest.raises(TrystError) as caught:
+            with pytest.raises(GemelError) as caught:
                 alice.accept_confirmation(confirmations[1][1])
             assert caught.value.code is ErrorCode.EPOCH_MISMATCH
         alice.accept_confirmation(confirmations[epoch][1])

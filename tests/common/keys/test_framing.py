@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.keys.framing import FramingError, Part, frame, unframe
+from gemel.common.keys.framing import FramingError, Part, frame, unframe
 
 PARTS = st.lists(st.binary(max_size=40), max_size=6)
 

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
+from gemel.common.keys.content_key import hpke_suite
+from gemel.common.keys.framing import frame
+from gemel.common.keys.sealing import SealContext, open_sealed
+from gemel.common.keys.sealing_key import ApprovedKey, HybridKey, SealingKey
+from gemel.common.suite import Suite as Suites
 from tests.vectors.make_formats import PATH
-from tryst.common.keys.content_key import hpke_suite
-from tryst.common.keys.framing import frame
-from tryst.common.keys.sealing import SealContext, open_sealed
-from tryst.common.keys.sealing_key import ApprovedKey, HybridKey, SealingKey
-from tryst.common.suite import Suite as Suites
 
 XWING, RFC9180 = json.loads(Path(PATH.with_name("hpke.json")).read_text(encoding="utf-8")).values()
 MLKEM768_X25519, MLKEM1024_P384, HKDF_SHA256, HKDF_SHA384, AES_256_GCM = 0x647A, 0x51, 1, 2, 2
@@ -98,10 +98,10 @@ def test_a_message_of_the_approved_suite_is_as_its_drafts_have_it() -> None:
 def test_a_sealed_message_is_as_documented() -> None:
     """Made by the definition, from the published ciphertext; two chunks."""
     context = SealContext("febrl4", "run-1", "alice")
-    info = frame(b"tryst sealing 2", b"febrl4", b"run-1", b"alice")
+    info = frame(b"gemel sealing 2", b"febrl4", b"run-1", b"alice")
     key, nonce = schedule(bytes.fromhex(XWING["ss"]), (MLKEM768_X25519, HKDF_SHA256, AES_256_GCM), info, 32)
     content_key = bytes(range(32))
-    header = b"tryst sealed 2\n" + bytes.fromhex(XWING["ct"]) + AESGCM(key).encrypt(nonce, content_key, b"")
+    header = b"gemel sealed 2\n" + bytes.fromhex(XWING["ct"]) + AESGCM(key).encrypt(nonce, content_key, b"")
     content = bytes(65536) + b"the end"
     first = AESGCM(content_key).encrypt(bytes(12), content[:65536], info)
     last = AESGCM(content_key).encrypt(bytes(10) + b"\1\1", content[65536:], info)

@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.fingerprint import in_groups
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.keys.signing_purpose import SigningPurpose
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.fingerprint import in_groups
+from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.signing_purpose import SigningPurpose
 
 KEY, OTHER_KEY = IdentityKey.create(), IdentityKey.create()
 IDENTITY, OTHER = Identity(KEY), Identity(OTHER_KEY)
@@ -65,7 +65,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
 
 def test_it_is_never_overwritten(tmp_path: Path) -> None:
     KEY.save(tmp_path / "identity.key")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         OTHER_KEY.save(tmp_path / "identity.key")
     assert caught.value.code is ErrorCode.EXISTS
     assert open_identity(None, tmp_path / "identity.key").public == IDENTITY.public
@@ -79,14 +79,14 @@ def test_a_file_with_something_else_is_refused(tmp_path: Path, content: str) -> 
     else:
         path.write_text(content)
         path.chmod(0o600)
-    with pytest.raises(TrystError, match="expected an Ed25519 private key"):
+    with pytest.raises(GemelError, match="expected an Ed25519 private key"):
         open_identity(None, path)
 
 
 def test_open_to_others_it_is_refused(tmp_path: Path) -> None:
     KEY.save(tmp_path / "identity.key")
     (tmp_path / "identity.key").chmod(0o644)
-    with pytest.raises(TrystError, match="mode 0644"):
+    with pytest.raises(GemelError, match="mode 0644"):
         open_identity(None, tmp_path / "identity.key")
 
 
@@ -110,7 +110,7 @@ def test_a_signature_serves_its_purpose_and_parts_only() -> None:
 
 
 def test_a_refused_signature_names_purpose_and_fingerprint() -> None:
-    with pytest.raises(TrystError, match="the signature for 'approve'") as caught:
+    with pytest.raises(GemelError, match="the signature for 'approve'") as caught:
         OTHER.public.verify(IDENTITY.sign("approve", b"x"), "approve", b"x")
     assert caught.value.code is ErrorCode.SIGNATURE
     assert OTHER.public.fingerprint in str(caught.value)
@@ -118,13 +118,13 @@ def test_a_refused_signature_names_purpose_and_fingerprint() -> None:
 
 @pytest.mark.parametrize("raw", [b"", bytes(31), bytes(33)])
 def test_a_public_key_has_its_length(raw: bytes) -> None:
-    with pytest.raises(TrystError, match="has 32 bytes"):
+    with pytest.raises(GemelError, match="has 32 bytes"):
         PublicIdentity(raw)
 
 
 @pytest.mark.parametrize("raw", small_order_encodings(), ids=bytes.hex)
 def test_a_public_key_of_small_order_is_refused(raw: bytes) -> None:
-    with pytest.raises(TrystError, match="small order"):
+    with pytest.raises(GemelError, match="small order"):
         PublicIdentity(raw)
 
 
@@ -137,7 +137,7 @@ def test_why_small_order_is_refused() -> None:
 
 def test_hexadecimal_round_trip_and_refusal() -> None:
     assert PublicIdentity.from_hex(IDENTITY.public.hex) == IDENTITY.public
-    with pytest.raises(TrystError, match="64 hexadecimal digits"):
+    with pytest.raises(GemelError, match="64 hexadecimal digits"):
         PublicIdentity.from_hex("not hexadecimal")
 
 

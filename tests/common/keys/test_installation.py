@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import installation
-from tryst.common.keys.installation import require_suite
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import installation
+from gemel.common.keys.installation import require_suite
+from gemel.common.suite import Suite
 
 
 @pytest.mark.parametrize("suite", Suite)
@@ -21,7 +21,7 @@ def test_what_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         raise UnsupportedAlgorithm("not in this build")
 
     monkeypatch.setattr(installation, "new_key", lacking)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         require_suite(Suite.APPROVED, "project people")
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert "has no ML-KEM-1024 and P-384" in caught.value.what

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gemel.common.configuration import parse_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.key_place import WRAPPING, TokenPlace, VaultPlace
+from gemel.common.keys.key_wrapper import SEALED_BYTES, KeyWrapper, KeyWrappers
+from gemel.common.keys.pkcs11_token import Pkcs11Token
+from gemel.common.keys.transit_wrapper import TransitWrapper
+from gemel.common.keys.vault import WRAPPED_BYTES, Vault
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key, open_wrapper
 from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer
-from tryst.common.configuration import parse_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.key_place import WRAPPING, TokenPlace, VaultPlace
-from tryst.common.keys.key_wrapper import SEALED_BYTES, KeyWrapper, KeyWrappers
-from tryst.common.keys.pkcs11_token import Pkcs11Token
-from tryst.common.keys.transit_wrapper import TransitWrapper
-from tryst.common.keys.vault import WRAPPED_BYTES, Vault
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key, open_wrapper
 
 
 def on_token(pin: Path, *labels: str) -> WrappingSection:
@@ -75,10 +75,10 @@ def test_data_is_encrypted_and_read_through_a_vault(wrapper: KeyWrapper) -> None
     key, wrapped = vault.create("upload-1")
     assert len(wrapped) == WRAPPED_BYTES
     assert vault.unwrap("upload-1", wrapped).decrypt(3, key.encrypt(3, b"content")) == b"content"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         vault.unwrap("upload-2", wrapped)
     assert caught.value.code is ErrorCode.VAULT
-    with pytest.raises(TrystError, match="the wrapping key of this data key is not here"):
+    with pytest.raises(GemelError, match="the wrapping key of this data key is not here"):
         Vault(WrappingKeys.create()).unwrap("upload-1", wrapped)
 
 
@@ -101,7 +101,7 @@ def test_a_new_key_on_the_token_wraps_and_the_old_one_unwraps(pin: Path) -> None
     vault = Vault(open_wrapper(on_token(pin, "of-2025", "of-2026").wrapping, Path("/nonexistent")))
     assert not vault.is_current(wrapped)
     assert vault.is_current(vault.rewrap("upload-1", wrapped))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         create_wrapping_key(on_token(pin, "of-2025").wrapping)
     assert caught.value.code is ErrorCode.EXISTS
 
@@ -138,14 +138,14 @@ def test_a_key_that_could_leave_the_token_is_refused(pin: Path) -> None:
 )
 def test_a_token_that_cannot_be_used_is_named(pin: Path, change: dict[str, object], stated: str) -> None:
     section = {"module": str(SOFTHSM), "token": TOKEN, "keys": ["x"], "pin_file": str(pin), **change}
-    with pytest.raises(TrystError, match=stated) as caught:
+    with pytest.raises(GemelError, match=stated) as caught:
         open_wrapper(section_of({"pkcs11": section}).wrapping, Path("/nonexistent"))
     assert caught.value.code is ErrorCode.VAULT
     assert pin.read_text() not in str(caught.value)
 
 
-def refused(call: Callable[[], object]) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(call: Callable[[], object]) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         call()
     return caught.value
 

@@ -7,8 +7,8 @@ import pickle
 
 import pytest
 
-from tryst.common.errors import TrystError
-from tryst.common.keys.noise import NoiseKey
+from gemel.common.errors import GemelError
+from gemel.common.keys.noise import NoiseKey
 
 KEY = NoiseKey(bytes(range(32)))
 
@@ -42,7 +42,7 @@ def test_it_is_not_shown_and_not_pickled() -> None:
 
 
 def test_another_length_is_refused_without_showing_it() -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         NoiseKey(b"\xab" * 31)
     assert "31 bytes" in str(caught.value)
     assert "ab" * 4 not in str(caught.value)

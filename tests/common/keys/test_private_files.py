@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.private_files import LIMIT, read_private, write_private
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.private_files import LIMIT, read_private, write_private
 
 
 def test_written_for_the_owner_only_whatever_the_umask(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_written_for_the_owner_only_whatever_the_umask(tmp_path: Path) -> None:
 
 def test_an_existing_file_stays(tmp_path: Path) -> None:
     write_private(tmp_path / "key", b"first")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         write_private(tmp_path / "key", b"second")
     assert caught.value.code is ErrorCode.EXISTS
     assert read_private(tmp_path / "key", "the key") == b"first"
@@ -34,7 +34,7 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
 
 def test_a_link_to_nowhere_is_not_followed_when_writing(tmp_path: Path) -> None:
     (tmp_path / "key").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         write_private(tmp_path / "key", b"secret")
     assert caught.value.code is ErrorCode.EXISTS
     assert not (tmp_path / "elsewhere").exists()
@@ -48,7 +48,7 @@ def test_replaced_only_when_requested(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TrystError, match="nowhere/key: cannot write this file") as caught:
+    with pytest.raises(GemelError, match="nowhere/key: cannot write this file") as caught:
         write_private(tmp_path / "nowhere" / "key", b"secret")
     assert caught.value.code is ErrorCode.CONFIGURATION
 
@@ -57,7 +57,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 def test_a_file_open_to_others_is_refused_with_its_mode(tmp_path: Path, mode: int) -> None:
     write_private(tmp_path / "key", b"secret")
     (tmp_path / "key").chmod(mode)
-    with pytest.raises(TrystError, match=f"the key is open to other users.*mode {mode:04o}.*chmod 600") as caught:
+    with pytest.raises(GemelError, match=f"the key is open to other users.*mode {mode:04o}.*chmod 600") as caught:
         read_private(tmp_path / "key", "the key")
     assert caught.value.code is ErrorCode.CONFIGURATION
 
@@ -78,7 +78,7 @@ def test_missing_folder_pipe_and_long_file_are_refused(tmp_path: Path) -> None:
         ("folder", "no plain file"),
         ("long", f"more than {LIMIT} bytes"),
     ]:
-        with pytest.raises(TrystError, match=message):
+        with pytest.raises(GemelError, match=message):
             read_private(tmp_path / name, "the key")
 
 
@@ -86,5 +86,5 @@ def test_missing_folder_pipe_and_long_file_are_refused(tmp_path: Path) -> None:
 def test_another_users_file_is_refused(tmp_path: Path) -> None:
     write_private(tmp_path / "key", b"secret")
     os.chown(tmp_path / "key", 12345, 12345)
-    with pytest.raises(TrystError, match="belongs to another user"):
+    with pytest.raises(GemelError, match="belongs to another user"):
         read_private(tmp_path / "key", "the key")

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.content_key import APPROVED, FORMER, HYBRID, MARK_BYTES, header_bytes
-from tryst.common.keys.sealing import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.content_key import APPROVED, FORMER, HYBRID, MARK_BYTES, header_bytes
+from gemel.common.keys.sealing import (
     CHUNK_BYTES,
     TAG_BYTES,
     SealContext,
@@ -21,8 +21,8 @@ from tryst.common.keys.sealing import (
     open_sealed,
     seal,
 )
-from tryst.common.keys.sealing_key import ApprovedKey, FormerKey, HybridKey, SealingKey, SealingPublicKey
-from tryst.common.suite import Suite
+from gemel.common.keys.sealing_key import ApprovedKey, FormerKey, HybridKey, SealingKey, SealingPublicKey
+from gemel.common.suite import Suite
 
 KEY = SealingKey.create()
 OLD = SealingKey(FormerKey(X25519PrivateKey.generate()))
@@ -125,17 +125,17 @@ def test_content_is_opened_before_the_message_has_come_to_its_end() -> None:
 )
 @EACH
 def test_another_context_is_refused(context: SealContext, key: SealingKey) -> None:
-    with pytest.raises(TrystError, match="does not open under this key and context") as caught:
+    with pytest.raises(GemelError, match="does not open under this key and context") as caught:
         opened(sealed(b"content", key=key), key=key, context=context)
     assert caught.value.code is ErrorCode.SEALED
 
 
 def test_another_key_is_refused() -> None:
-    with pytest.raises(TrystError, match="its header does not open"):
+    with pytest.raises(GemelError, match="its header does not open"):
         opened(sealed(b"content"), key=SealingKey.create())
-    with pytest.raises(TrystError, match="chunk 0 does not open"):
+    with pytest.raises(GemelError, match="chunk 0 does not open"):
         opened(sealed(b"content", key=OLD), key=SealingKey(FormerKey(X25519PrivateKey.generate())))
-    with pytest.raises(TrystError, match="sealed to a key of ML-KEM-768 and X25519, and this party has none"):
+    with pytest.raises(GemelError, match="sealed to a key of ML-KEM-768 and X25519, and this party has none"):
         opened(sealed(b"content"), key=OLD)
 
 
@@ -144,10 +144,10 @@ def test_half_of_a_hybrid_key_opens_nothing() -> None:
     assert isinstance(KEY.newest, HybridKey)
     mlkem, x25519 = KEY.newest.mlkem, KEY.newest.x25519
     for half in (HybridKey(HybridKey.create().mlkem, x25519), HybridKey(mlkem, X25519PrivateKey.generate())):
-        with pytest.raises(TrystError, match="its header does not open"):
+        with pytest.raises(GemelError, match="its header does not open"):
             opened(sealed(b"content"), key=SealingKey(half))
     to_the_curve_alone = b"".join(seal(FormerKey(x25519).public, CONTEXT, [b"content"]))
-    with pytest.raises(TrystError, match="X25519 alone, which this party no longer has"):
+    with pytest.raises(GemelError, match="X25519 alone, which this party no longer has"):
         opened(to_the_curve_alone)
 
 
@@ -156,7 +156,7 @@ def test_half_of_a_key_of_the_approved_suite_opens_nothing() -> None:
     mlkem, p384 = APPROVED_KEY.newest.mlkem, APPROVED_KEY.newest.p384
     other = ApprovedKey.create()
     for half in (ApprovedKey(other.mlkem, p384), ApprovedKey(mlkem, other.p384)):
-        with pytest.raises(TrystError, match="its header does not open"):
+        with pytest.raises(GemelError, match="its header does not open"):
             opened(sealed(b"content", key=APPROVED_KEY), key=SealingKey(half))
 
 
@@ -164,14 +164,14 @@ def test_half_of_a_key_of_the_approved_suite_opens_nothing() -> None:
 def test_in_a_project_of_the_approved_suite_no_other_is_used(key: SealingKey) -> None:
     """Even by a recipient who has both keys, and for a message whose context is right in all else."""
     approved = replace(CONTEXT, suite=Suite.APPROVED)
-    with pytest.raises(TrystError, match="names the approved suite, and this key is not of ML-KEM-1024") as caught:
+    with pytest.raises(GemelError, match="names the approved suite, and this key is not of ML-KEM-1024") as caught:
         sealed(b"content", approved, key)
     assert caught.value.code is ErrorCode.SEALED
     assert "--cryptography approved" in caught.value.remedy
     both = SealingKey(ApprovedKey.create(), key.newest)
     message = sealed(b"content", key=key)
     assert opened(message, key=both) == b"content"
-    with pytest.raises(TrystError, match="names the approved suite, and the message was not sealed by it") as caught:
+    with pytest.raises(GemelError, match="names the approved suite, and the message was not sealed by it") as caught:
         opened(message, key=both, context=approved)
     assert caught.value.code is ErrorCode.SEALED
     assert opened(sealed(b"content", approved, both), key=both, context=approved) == b"content"
@@ -182,7 +182,7 @@ def test_a_mark_is_no_way_from_one_suite_to_the_other() -> None:
     both = SealingKey(ApprovedKey.create(), KEY.newest)
     for key, mark in ((both, HYBRID), (KEY, APPROVED)):
         message = sealed(bytes(4000), key=key)
-        with pytest.raises(TrystError, match="its header does not open"):
+        with pytest.raises(GemelError, match="its header does not open"):
             opened(mark + message[MARK_BYTES:], key=both)
 
 
@@ -196,9 +196,9 @@ def test_a_renewed_key_opens_what_was_sealed_to_the_one_before() -> None:
         former = key.public
         messages.append(sealed(b"content", key=key))
         assert [opened(message, key=key) for message in messages[-2:]] == [b"content"] * 2
-    with pytest.raises(TrystError, match="no longer has"):
+    with pytest.raises(GemelError, match="no longer has"):
         opened(messages[0], key=key)
-    with pytest.raises(TrystError, match="its header does not open"):
+    with pytest.raises(GemelError, match="its header does not open"):
         opened(messages[1], key=key.renewed())
 
 
@@ -209,7 +209,7 @@ def test_any_changed_bit_is_refused(key: SealingKey, place: int, bit: int) -> No
     message = bytearray(sealed(b"some content", key=key))
     message[place % len(message)] ^= 1 << bit
     # The top bit of an X25519 public key is ignored by definition; it still enters the derivation.
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         opened(bytes(message), key=key)
 
 
@@ -217,7 +217,7 @@ def test_any_changed_bit_is_refused(key: SealingKey, place: int, bit: int) -> No
 @given(st.integers(0))
 def test_any_cut_is_refused(place: int) -> None:
     message = sealed(THREE_CHUNKS)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         opened(message[: place % len(message)])
 
 
@@ -235,7 +235,7 @@ def chunks_of(message: bytes) -> tuple[bytes, list[bytes]]:
 def test_chunks_in_another_order_or_number_are_refused(order: list[int]) -> None:
     header, chunks = chunks_of(sealed(THREE_CHUNKS))
     assert opened(header + b"".join(chunks)) == THREE_CHUNKS
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         opened(header + b"".join(chunks[index] for index in order))
     assert caught.value.code is ErrorCode.SEALED
 
@@ -243,22 +243,22 @@ def test_chunks_in_another_order_or_number_are_refused(order: list[int]) -> None
 def test_chunks_of_two_messages_do_not_mix() -> None:
     header, chunks = chunks_of(sealed(THREE_CHUNKS))
     _, others = chunks_of(sealed(THREE_CHUNKS))
-    with pytest.raises(TrystError, match="chunk 1 does not open"):
+    with pytest.raises(GemelError, match="chunk 1 does not open"):
         opened(header + chunks[0] + others[1] + chunks[2])
 
 
 def test_bytes_behind_the_end_are_refused() -> None:
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         opened(sealed(b"content") + b"\0")
 
 
 def test_what_is_no_sealed_message_is_refused() -> None:
-    with pytest.raises(TrystError, match="does not begin as a sealed message"):
+    with pytest.raises(GemelError, match="does not begin as a sealed message"):
         opened(bytes(200))
     for mark in (APPROVED, HYBRID, FORMER):
-        with pytest.raises(TrystError, match="ends within its header"):
+        with pytest.raises(GemelError, match="ends within its header"):
             opened(mark)
-    with pytest.raises(TrystError, match="does not begin as a sealed message"):
+    with pytest.raises(GemelError, match="does not begin as a sealed message"):
         opened(HYBRID.replace(b"2", b"4") + bytes(2000))
 
 
@@ -273,20 +273,20 @@ LOW_ORDER = [
 
 @pytest.mark.parametrize("raw", LOW_ORDER, ids=bytes.hex)
 def test_points_of_low_order_are_refused_on_both_sides(raw: bytes) -> None:
-    with pytest.raises(TrystError, match="low order"):
+    with pytest.raises(GemelError, match="low order"):
         list(seal(SealingPublicKey(raw), CONTEXT, [b"content"]))
-    with pytest.raises(TrystError, match="low order"):
+    with pytest.raises(GemelError, match="low order"):
         list(seal(SealingPublicKey(KEY.public.raw[:-32] + raw), CONTEXT, [b"content"]))
-    with pytest.raises(TrystError, match="low order"):
+    with pytest.raises(GemelError, match="low order"):
         opened(FORMER + raw + bytes(40), key=OLD)
     header, chunks = chunks_of(sealed(b"content"))
-    with pytest.raises(TrystError, match="its header does not open"):
+    with pytest.raises(GemelError, match="its header does not open"):
         opened(header[: -48 - 32] + raw + header[-48:] + chunks[0])
 
 
 def test_a_file_appears_only_when_all_of_it_was_opened(tmp_path: Path) -> None:
     message = sealed(THREE_CHUNKS)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         open_file(KEY, CONTEXT, [message[:-1]], tmp_path / "share")
     assert list(tmp_path.iterdir()) == []
     open_file(KEY, CONTEXT, [message], tmp_path / "share")
@@ -301,7 +301,7 @@ def test_a_key_is_saved_privately_and_loaded(tmp_path: Path, key: SealingKey) ->
     assert SealingKey.load(path).publics == key.publics
     assert SealingPublicKey.from_hex(key.public.hex) == key.public
     path.chmod(0o640)
-    with pytest.raises(TrystError, match="mode 0640"):
+    with pytest.raises(GemelError, match="mode 0640"):
         SealingKey.load(path)
 
 
@@ -316,17 +316,17 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     # Nothing; text; half a key; a key of two halves of one kind; a third key; a former key before another; more.
     for pem in (b"", b"nonsense", lattice, lattice * 2, lattice + curve + lattice, b"".join(blocks) + old, old * 2):
         path.write_bytes(pem)
-        with pytest.raises(TrystError, match="expected private keys of ML-KEM-768 and X25519"):
+        with pytest.raises(GemelError, match="expected private keys of ML-KEM-768 and X25519"):
             SealingKey.load(path)
     path.write_bytes(old + b"more")
-    with pytest.raises(TrystError, match="expected private keys"):
+    with pytest.raises(GemelError, match="expected private keys"):
         SealingKey.load(path)
 
 
 def test_what_is_no_public_key_is_refused() -> None:
-    with pytest.raises(TrystError, match="has 1216 or 1665 or 32 bytes"):
+    with pytest.raises(GemelError, match="has 1216 or 1665 or 32 bytes"):
         SealingPublicKey(bytes(33))
-    with pytest.raises(TrystError, match="no public key of ML-KEM-768"):
+    with pytest.raises(GemelError, match="no public key of ML-KEM-768"):
         SealingPublicKey(b"\xff" * 1216)
 
 

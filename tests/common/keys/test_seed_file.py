@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.seed_file import load_seed_file, new_seed_file, seed_file_check
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.seed_file import load_seed_file, new_seed_file, seed_file_check
 
 
 def test_a_new_file_holds_a_random_seed_of_its_project(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_a_new_file_holds_a_random_seed_of_its_project(tmp_path: Path) -> None:
 
 def test_it_is_never_overwritten(tmp_path: Path) -> None:
     seed = new_seed_file(tmp_path / "seed", "febrl4")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         new_seed_file(tmp_path / "seed", "febrl4")
     assert caught.value.code is ErrorCode.EXISTS
     assert load_seed_file(tmp_path / "seed", "febrl4") == seed
@@ -28,7 +28,7 @@ def test_it_is_never_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("project", ["", "Febrl4", "febrl4\n", "a" * 65, "a/b"])
 def test_a_project_has_a_projects_name(tmp_path: Path, project: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         new_seed_file(tmp_path / "seed", project)
     assert caught.value.code is ErrorCode.PARAMETER
     assert list(tmp_path.iterdir()) == []
@@ -36,14 +36,14 @@ def test_a_project_has_a_projects_name(tmp_path: Path, project: str) -> None:
 
 def test_another_projects_seed_is_refused(tmp_path: Path) -> None:
     new_seed_file(tmp_path / "seed", "febrl4")
-    with pytest.raises(TrystError, match="expected the seed of project 'other', got the seed of project 'febrl4'"):
+    with pytest.raises(GemelError, match="expected the seed of project 'other', got the seed of project 'febrl4'"):
         load_seed_file(tmp_path / "seed", "other")
 
 
 def test_a_file_open_to_others_is_refused(tmp_path: Path) -> None:
     new_seed_file(tmp_path / "seed", "febrl4")
     (tmp_path / "seed").chmod(0o644)
-    with pytest.raises(TrystError, match="mode 0644"):
+    with pytest.raises(GemelError, match="mode 0644"):
         load_seed_file(tmp_path / "seed", "febrl4")
 
 
@@ -54,7 +54,7 @@ def test_every_changed_digit_is_found_and_never_shown(tmp_path: Path) -> None:
     start = text.index(seed)
     for place in range(start, start + len(seed)):
         path.write_text(text[:place] + ("1" if text[place] == "0" else "0") + text[place + 1 :])
-        with pytest.raises(TrystError, match="does not have the check digits") as caught:
+        with pytest.raises(GemelError, match="does not have the check digits") as caught:
             load_seed_file(path, "febrl4")
         assert seed[:8] not in str(caught.value)
 
@@ -65,7 +65,7 @@ def test_every_changed_digit_is_found_and_never_shown(tmp_path: Path) -> None:
         lambda text: "",
         lambda text: text[:-5],
         lambda text: text + "more\n",
-        lambda text: text.replace("tryst seed 1", "tryst seed 2"),
+        lambda text: text.replace("gemel seed 1", "gemel seed 2"),
         lambda text: text.replace("seed ", "seed  "),
         lambda text: text.upper(),
         lambda text: "\ufeff" + text,
@@ -76,7 +76,7 @@ def test_a_malformed_file_is_refused(tmp_path: Path, change) -> None:
     path = tmp_path / "seed"
     new_seed_file(path, "febrl4")
     path.write_text(change(path.read_text()), encoding="utf-8")
-    with pytest.raises(TrystError, match="this is not a seed file"):
+    with pytest.raises(GemelError, match="this is not a seed file"):
         load_seed_file(path, "febrl4")
 
 

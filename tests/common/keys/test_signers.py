@@ -12,27 +12,27 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer
-from tryst.common.configuration import parse_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.agreement import Agreement
-from tryst.common.keys.agreement_messages import Terms
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_configuration import (
+from gemel.common.configuration import parse_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.agreement import Agreement
+from gemel.common.keys.agreement_messages import Terms
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_configuration import (
     IdentityConfiguration,
     IdentitySection,
     check_identity,
     create_identity,
     open_identity,
 )
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.key_place import IDENTITY, TokenPlace
-from tryst.common.keys.pkcs11_token import Pkcs11Token
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role, Side
-from tryst.common.pki import Authority, Members, PartyFolder, accept, assemble, certify, enrol
-from tryst.common.pki.enrolment_requests import load_enrolment_request
-from tryst.common.pki.provisioning import PARTIES
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.key_place import IDENTITY, TokenPlace
+from gemel.common.keys.pkcs11_token import Pkcs11Token
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role, Side
+from gemel.common.pki import Authority, Members, PartyFolder, accept, assemble, certify, enrol
+from gemel.common.pki.enrolment_requests import load_enrolment_request
+from gemel.common.pki.provisioning import PARTIES
+from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer
 
 NOWHERE = Path("/nonexistent")
 
@@ -67,8 +67,8 @@ def place(request: pytest.FixtureRequest) -> IdentityConfiguration:
     return made
 
 
-def refused(call: Callable[[], object]) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(call: Callable[[], object]) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         call()
     return caught.value
 
@@ -151,16 +151,16 @@ def test_a_token_that_cannot_be_used_is_named(pin: Path, change: dict[str, objec
 
 REFUSED_PIN = """
 import sys
-from tryst.common.errors import TrystError
-from tryst.common.keys.key_place import IDENTITY, TokenPlace
-from tryst.common.keys.pkcs11_token import Pkcs11Token
+from gemel.common.errors import GemelError
+from gemel.common.keys.key_place import IDENTITY, TokenPlace
+from gemel.common.keys.pkcs11_token import Pkcs11Token
 
 token = Pkcs11Token(TokenPlace(module=sys.argv[1], token=sys.argv[2], pin_file=sys.argv[3]), IDENTITY)
 for module in (sys.argv[1], "/nonexistent"):
     token._module = module
     try:
         token.use(lambda session: None)
-    except TrystError as error:
+    except GemelError as error:
         print(error.code.name, error.got, error.what.partition(",")[0])
 """
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import OVERHEAD_BYTES, WRAPPED_BYTES, Vault
-from tryst.common.keys.wrapping import WrappingKeys, retire_wrapping_keys, rotate_wrapping_keys
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import OVERHEAD_BYTES, WRAPPED_BYTES, Vault
+from gemel.common.keys.wrapping import WrappingKeys, retire_wrapping_keys, rotate_wrapping_keys
 
 VAULT = Vault(WrappingKeys.create())
 
@@ -49,7 +49,7 @@ def test_a_chunk_of_another_place_subject_or_key_is_refused() -> None:
         lambda: key.decrypt(3, encrypted[:-1] + bytes([encrypted[-1] ^ 1])),
         lambda: VAULT.unwrap("upload-2", wrapped),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             attempt()
         assert caught.value.code is ErrorCode.VAULT
 
@@ -58,7 +58,7 @@ def test_a_subject_is_bound_even_under_one_data_key() -> None:
     key, _ = VAULT.create("upload-1")
     other, _ = VAULT.create("upload-2")
     object.__setattr__(other, "_key", key._key)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         other.decrypt(0, key.encrypt(0, b"content"))
 
 
@@ -74,7 +74,7 @@ def test_a_changed_wrapped_key_is_refused(place: int, bit: int) -> None:
     _, wrapped = VAULT.create("upload-1")
     changed = bytearray(wrapped)
     changed[place] ^= 1 << bit
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         VAULT.unwrap("upload-1", bytes(changed))
     assert caught.value.code is ErrorCode.VAULT
 
@@ -82,7 +82,7 @@ def test_a_changed_wrapped_key_is_refused(place: int, bit: int) -> None:
 @pytest.mark.parametrize("index", [-1, 2**32])
 def test_an_index_has_bounds(index: int) -> None:
     key, _ = VAULT.create("upload-1")
-    with pytest.raises(TrystError, match="chunk index"):
+    with pytest.raises(GemelError, match="chunk index"):
         key.encrypt(index, b"")
 
 
@@ -91,7 +91,7 @@ def test_destroying_the_wrapped_key_erases() -> None:
     encrypted = key.encrypt(0, b"content")
     # What is left after erasure: every chunk, the wrapping key, and the wrapped keys of all other subjects.
     _, of_another = VAULT.create("upload-1")
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         VAULT.unwrap("upload-1", of_another).decrypt(0, encrypted)
     assert key._key not in wrapped
 
@@ -112,9 +112,9 @@ def test_rotation_moves_wrapped_keys_and_leaves_chunks(tmp_path: Path) -> None:
 
     retired = Vault(retire_wrapping_keys(path))
     assert retired.unwrap("upload-1", moved).decrypt(0, encrypted) == b"content"
-    with pytest.raises(TrystError, match="the wrapping key of this data key is not here"):
+    with pytest.raises(GemelError, match="the wrapping key of this data key is not here"):
         retired.unwrap("upload-1", wrapped)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         vault.unwrap("upload-1", moved)
 
 
@@ -122,9 +122,9 @@ def test_rotation_moves_wrapped_keys_and_leaves_chunks(tmp_path: Path) -> None:
 def test_a_small_secret_is_protected_as_a_whole(content: bytes) -> None:
     protected = VAULT.protect("seed of febrl4", content)
     assert VAULT.reveal("seed of febrl4", protected) == content
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         VAULT.reveal("seed of febrl5", protected)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         VAULT.reveal("seed of febrl4", protected[:-1])
 
 
@@ -132,11 +132,11 @@ def test_wrapping_keys_are_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "wrapping.key"
     WrappingKeys.create().save(path)
     assert path.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         WrappingKeys.create().save(path)
     assert caught.value.code is ErrorCode.EXISTS
     path.chmod(0o604)
-    with pytest.raises(TrystError, match="mode 0604"):
+    with pytest.raises(GemelError, match="mode 0604"):
         WrappingKeys.load(path)
 
 
@@ -158,7 +158,7 @@ def test_a_malformed_file_of_wrapping_keys_is_refused_by_line(tmp_path: Path, ch
     WrappingKeys.create().save(path)
     lines = path.read_text().splitlines()
     path.write_text("".join(f"{one}\n" for one in change(lines)))
-    with pytest.raises(TrystError, match=f"line {line}: expected") as caught:
+    with pytest.raises(GemelError, match=f"line {line}: expected") as caught:
         WrappingKeys.load(path)
     # No message may hold a key, nor a part of a line that may be one.
     assert lines[1].split()[1][:16] not in str(caught.value)

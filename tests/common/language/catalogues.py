@@ -22,12 +22,12 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from tryst.common.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
-from tryst.common.disclosure_measures import MEASURES, QUESTIONS
-from tryst.coordinator.client.run_progress import DOERS, STAGE_WORDS
-from tryst.coordinator.client.terminal import STATE_WORDS
-from tryst.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
-from tryst.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
+from gemel.common.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
+from gemel.common.disclosure_measures import MEASURES, QUESTIONS
+from gemel.coordinator.client.run_progress import DOERS, STAGE_WORDS
+from gemel.coordinator.client.terminal import STATE_WORDS
+from gemel.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
+from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FOLDER = REPOSITORY / "common/language"
@@ -115,8 +115,8 @@ def renewed(name: str, former: Catalog) -> Catalog:
     code, domain = name.removeprefix(CONSOLE), CONSOLE if name.startswith(CONSOLE) else ""
     made = Catalog(
         code,
-        header_comment=f"# {TITLES[domain]} of Tryst: {code}. The terms are in docs/languages.md.",
-        project="Tryst",
+        header_comment=f"# {TITLES[domain]} of Gemel: {code}. The terms are in docs/languages.md.",
+        project="Gemel",
         version="",
         copyright_holder="",
         msgid_bugs_address="",

@@ -11,7 +11,7 @@ from gettext import NullTranslations
 from html import escape
 from html.parser import HTMLParser
 
-from tryst.common.language import Language
+from gemel.common.language import Language
 
 _VOID = {"meta", "br", "path", "circle", "img", "input", "link"}
 _SPOKEN = {"aria-label", "title", "alt", "placeholder", "data-label", "data-announce"}

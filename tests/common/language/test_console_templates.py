@@ -9,13 +9,13 @@ import pytest
 from babel.messages.catalog import Catalog
 from jinja2 import Environment, nodes
 
+from gemel.common.language import console_language, gettext, in_language, language
 from tests.common.language.catalogues import CONSOLE, REPOSITORY, as_mo, renewed
 from tests.common.language.pseudo import unmarked
-from tryst.common.language import console_language, gettext, in_language, language
 
 FOLDERS = ("common/web", "coordinator/console/templates", "common/custodian/console/templates")
 TEMPLATES = sorted(path for folder in FOLDERS for path in (REPOSITORY / folder).glob("*.j2"))
-NAMES = {"Tryst"}
+NAMES = {"Gemel"}
 _ENVIRONMENT = Environment(extensions=["jinja2.ext.i18n"], autoescape=True)
 _SENTENCE = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}|^[A-Z][a-z]")
 

@@ -7,8 +7,8 @@ from threading import Thread
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.language import current, day, decimals, gettext, in_language, listed, moment, ngettext, written
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import current, day, decimals, gettext, in_language, listed, moment, ngettext, written
 
 AT = datetime(2026, 11, 1, 14, 5, tzinfo=UTC)
 
@@ -59,6 +59,6 @@ def test_the_environment_chooses_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_unknown_language_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(TrystError, match=r"language: expected .* got 'nl'; give one of en, de, fr") as raised:
+    with pytest.raises(GemelError, match=r"language: expected .* got 'nl'; give one of en, de, fr") as raised:
         in_language("nl").__enter__()  # type: ignore[arg-type]
     assert raised.value.code is ErrorCode.PARAMETER

@@ -1,6 +1,6 @@
 """The 1-bit minwise signature by the book: one token, one block of AES at a time, or one call of CMAC.
 
-What it is and why is in `tryst.common.minhash`; golden vectors are made by these functions, and property tests keep
+What it is and why is in `gemel.common.minhash`; golden vectors are made by these functions, and property tests keep
 the bulk forms to them. In the approved suite CMAC and the key derivation over it are the library's own.
 """
 
@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 from cryptography.hazmat.primitives.cmac import CMAC
 from cryptography.hazmat.primitives.kdf.kbkdf import KBKDFCMAC, CounterLocation, Mode
 
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash.fast import NO_BLOCK
-from tryst.common.minhash.noise import response_threshold
-from tryst.common.suite import Suite
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash.fast import NO_BLOCK
+from gemel.common.minhash.noise import response_threshold
+from gemel.common.suite import Suite
 
 
 def hidden(code: int, k1: bytes, block: bytes = NO_BLOCK, suite: Suite = Suite.DEFAULT) -> bytes:

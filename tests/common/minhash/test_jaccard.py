@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.papers._jaccard import agreeing_bits, estimate, jaccard, variance
+from gemel.common.errors import GemelError
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash import signatures
+from gemel.common.tokens import tokenise
 from tests.common.tokens.definition import tokens
-from tryst.common.errors import TrystError
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash import signatures
-from tryst.common.tokens import tokenise
 
 SEED = 20140617
 BITS = 256
@@ -91,5 +91,5 @@ def test_equal_and_opposite_signatures() -> None:
 
 @pytest.mark.parametrize("randomised_response", [-0.1, 0.5, 0.7, float("nan")])
 def test_a_probability_that_leaves_no_information_is_refused(randomised_response: float) -> None:
-    with pytest.raises(TrystError, match=r"randomised.response"):
+    with pytest.raises(GemelError, match=r"randomised.response"):
         estimate(1, 64, randomised_response)

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks.papers._jaccard import agreeing_bits, estimate, jaccard, variance
+from gemel.common.errors import GemelError
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.minhash import signatures, with_randomised_response
+from gemel.common.minhash.noise import response_threshold
+from gemel.common.suite import Suite
+from gemel.common.tokens import tokenise
 from tests.common.minhash.definition import flips, words
 from tests.common.tokens.definition import tokens
-from tryst.common.errors import TrystError
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.minhash import signatures, with_randomised_response
-from tryst.common.minhash.noise import response_threshold
-from tryst.common.suite import Suite
-from tryst.common.tokens import tokenise
 
 LIMIT = 5.5
 OURS = NoiseKey(bytes(range(32))).derive("people", "surname")
@@ -136,5 +136,5 @@ def test_similarities_of_two_custodians_are_estimated_without_bias(randomised_re
 
 @pytest.mark.parametrize("randomised_response", [-0.1, 0.5, float("nan")])
 def test_a_probability_that_leaves_no_information_is_refused(randomised_response: float) -> None:
-    with pytest.raises(TrystError, match=r"randomised.response"):
+    with pytest.raises(GemelError, match=r"randomised.response"):
         with_randomised_response(random_signatures(1, 1), OURS, randomised_response)

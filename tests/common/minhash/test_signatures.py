@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.bulk import _CALL_BYTES
+from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from gemel.common.minhash import fast, signatures
+from gemel.common.suite import Suite
+from gemel.common.tokens import Tokens, tokenise
 from tests.common.minhash.definition import hidden, numbers, signature, words
 from tests.common.tokens.definition import tokens
 from tests.vectors import make_signatures
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.bulk import _CALL_BYTES
-from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
-from tryst.common.minhash import fast, signatures
-from tryst.common.suite import Suite
-from tryst.common.tokens import Tokens, tokenise
 
 KEYS = FieldKeys(bytes(range(32)), bytes(range(32, 64)))
 
@@ -143,13 +143,13 @@ def test_composed_and_decomposed_letters_differ_unless_cleaned() -> None:
 
 @pytest.mark.parametrize(("bits", "block"), [(0, 8), (-64, 8), (100, 8), (8256, 8), (64, 7), (64, 16)])
 def test_wrong_sizes_are_refused(bits: int, block: int) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         signatures(tokenise(["a"], "bigrams"), KEYS, bits, bytes(block))
     assert caught.value.code is ErrorCode.PARAMETER
 
 
 def test_a_value_without_tokens_is_not_signed() -> None:
-    with pytest.raises(TrystError, match="1 such values"):
+    with pytest.raises(GemelError, match="1 such values"):
         signatures(tokenise(["a", ""], "bigrams"), KEYS, 64)
 
 

@@ -13,11 +13,11 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.parser import text_string_to_metric_families
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability import endpoint as module
-from tryst.common.observability.endpoint import MAX_CONNECTIONS, Endpoint
-from tryst.common.observability.readiness import Readiness, State
-from tryst.common.observability.settings import host_and_port
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability import endpoint as module
+from gemel.common.observability.endpoint import MAX_CONNECTIONS, Endpoint
+from gemel.common.observability.readiness import Readiness, State
+from gemel.common.observability.settings import host_and_port
 
 
 class Checks:
@@ -33,7 +33,7 @@ class Checks:
 
     def database(self) -> None:
         if self.broken:
-            raise TrystError(ErrorCode.DATABASE, "the database failed", where="/srv/secret/path")
+            raise GemelError(ErrorCode.DATABASE, "the database failed", where="/srv/secret/path")
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def checks() -> Checks:
 
 @pytest.fixture
 def endpoint(checks: Checks, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setattr("tryst.common.observability.readiness.REMEMBERED_SECONDS", 0.0)
-    monkeypatch.setattr("tryst.common.observability.recent.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("gemel.common.observability.readiness.REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr("gemel.common.observability.recent.PATIENCE_SECONDS", 0.3)
     registry = CollectorRegistry()
     Gauge("known", "A value.", registry=registry).set(7)
     served = Endpoint("127.0.0.1:0", registry, Readiness({"database": checks.database, "disk": checks.disk}))
@@ -127,14 +127,14 @@ def test_silent_and_many_connections_are_closed_and_the_next_is_served(
 
 
 def test_an_address_in_use_is_reported(endpoint: Endpoint) -> None:
-    with pytest.raises(TrystError, match=r"observability\.listen: cannot listen on this address") as caught:
+    with pytest.raises(GemelError, match=r"observability\.listen: cannot listen on this address") as caught:
         Endpoint(endpoint.address, CollectorRegistry(), Readiness({}))
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert endpoint.address in str(caught.value)
 
 
 def test_a_page_is_computed_once_for_many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tryst.common.observability.recent import Recent
+    from gemel.common.observability.recent import Recent
 
     computed = []
 

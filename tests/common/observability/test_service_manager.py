@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability import service_manager
-from tryst.common.observability.readiness import Readiness
-from tryst.common.observability.service_manager import ServiceManager
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability import service_manager
+from gemel.common.observability.readiness import Readiness
+from gemel.common.observability.service_manager import ServiceManager
 
 
 class Heard:
@@ -34,7 +34,7 @@ class Heard:
 
 @pytest.fixture(params=["path", "abstract"])
 def heard(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Heard]:
-    name = str(tmp_path / "notify") if request.param == "path" else f"@tryst-test-{os.getpid()}"
+    name = str(tmp_path / "notify") if request.param == "path" else f"@gemel-test-{os.getpid()}"
     made = Heard(name)
     yield made
     made.close()
@@ -43,7 +43,7 @@ def heard(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Heard]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_manager, "UNTIL_READY_SECONDS", 0.0)
-    monkeypatch.setattr("tryst.common.observability.readiness.REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr("gemel.common.observability.readiness.REMEMBERED_SECONDS", 0.0)
 
 
 def waiting(heard: Heard, readiness: Readiness, vital: str = "") -> tuple[threading.Event, threading.Thread]:
@@ -57,7 +57,7 @@ def waiting(heard: Heard, readiness: Readiness, vital: str = "") -> tuple[thread
 
 def failing(broken: threading.Event) -> None:
     if broken.is_set():
-        raise TrystError(ErrorCode.UNAVAILABLE, "broken")
+        raise GemelError(ErrorCode.UNAVAILABLE, "broken")
 
 
 def test_ready_only_when_every_check_has_been_well(heard: Heard) -> None:
@@ -91,7 +91,7 @@ def test_no_sign_of_life_when_what_is_vital_fails(heard: Heard) -> None:
 
 
 def test_no_sign_of_life_while_a_check_hangs(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tryst.common.observability.recent.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("gemel.common.observability.recent.PATIENCE_SECONDS", 0.01)
     released = threading.Event()
     ended, thread = waiting(heard, Readiness({"blobs": lambda: released.wait() and None}))
     assert heard.next() == {"STATUS=not ready (blobs: no answer)"}

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from tryst.common.observability.settings import Observability, host_and_port, local, section
+from gemel.common.observability.settings import Observability, host_and_port, local, section
 
 
 @pytest.mark.parametrize("listen", ["", "127.0.0.1:9464", "127.8.8.8:0", "[::1]:9464"])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.tracing import begin_tracing
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.tracing import begin_tracing
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -26,11 +26,11 @@ provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 trace.set_tracer_provider(provider)
 
-from tryst.carole.service.stages import Stages
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.observability.tracing import begin_span, fail_span
+from gemel.carole.service.stages import Stages
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.tracing import begin_span, fail_span
 
-for error in (TrystError(ErrorCode.SOURCE, "planted", got="planted"), KeyError("planted")):
+for error in (GemelError(ErrorCode.SOURCE, "planted", got="planted"), KeyError("planted")):
     span = begin_span("step contribute", request="0" * 16)
     fail_span(span, error)
     span.end()
@@ -55,14 +55,14 @@ def test_spans_hold_names_ids_and_codes_and_no_text() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "planted" not in done.stdout
-    common = {"status": None, "parent": None, "tryst.run": "1" * 32}
+    common = {"status": None, "parent": None, "gemel.run": "1" * 32}
     stages = [{"name": f"run {stage}", **common} for stage in ("read", "compare", "read")]
-    step = {"name": "step contribute", "parent": None, "tryst.request": "0" * 16}
+    step = {"name": "step contribute", "parent": None, "gemel.request": "0" * 16}
     assert json.loads(done.stdout) == [
         {**step, "status": "SOURCE"},
         {**step, "status": "KeyError"},
         *stages,
-        *({**stage, "tryst.project": "births"} for stage in stages),
+        *({**stage, "gemel.project": "births"} for stage in stages),
     ]
 
 
@@ -76,7 +76,7 @@ def test_without_an_endpoint_nothing_is_exported(monkeypatch: pytest.MonkeyPatch
 def test_an_endpoint_without_the_exporter_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    with pytest.raises(TrystError, match=r"pip install '\.\[tracing\]'") as caught:
+    with pytest.raises(GemelError, match=r"pip install '\.\[tracing\]'") as caught:
         begin_tracing("carole")
     assert caught.value.code is ErrorCode.CONFIGURATION
 
@@ -98,13 +98,13 @@ import os
 os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
 os.environ["OTEL_EXPORTER_OTLP_COMPRESSION"] = "none"
 from opentelemetry import trace
-from tryst.common.observability.tracing import begin_span, begin_tracing
+from gemel.common.observability.tracing import begin_span, begin_tracing
 begin_tracing("worker")
 begin_span("run compare", run="2" * 32).end()
 trace.get_tracer_provider().shutdown()
 (path, body), = received
 assert path == "/v1/traces", path
-assert b"run compare" in body and b"tryst-worker" in body, body
+assert b"run compare" in body and b"gemel-worker" in body, body
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
     done = subprocess.run(

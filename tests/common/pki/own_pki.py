@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tryst.common.pki.certificates import certificate_pem, key_pem, new_key, spki_fingerprint
+from gemel.common.pki.certificates import certificate_pem, key_pem, new_key, spki_fingerprint
 
 BOTH = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH)
 HOUR = timedelta(hours=1)

@@ -13,17 +13,17 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role
-from tryst.common.pki.admission import Admission
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Validity, certificate_pem, new_key, role_urn, spki_fingerprint
-from tryst.common.pki.certified_names import PinnedKey
-from tryst.common.pki.members import Member, Members
-from tryst.common.pki.provisioning import PARTIES
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role
+from gemel.common.pki.admission import Admission
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import Validity, certificate_pem, new_key, role_urn, spki_fingerprint
+from gemel.common.pki.certified_names import PinnedKey
+from gemel.common.pki.members import Member, Members
+from gemel.common.pki.provisioning import PARTIES
 
 
 def now() -> datetime:
@@ -74,7 +74,7 @@ ALL = Organisations()
 
 
 def reason(peer: bytes, admission: Callable[[bytes], Member] = ALL.admission) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         admission(peer)
     assert caught.value.code is ErrorCode.NOT_ADMITTED
     return str(caught.value)
@@ -124,7 +124,7 @@ def test_a_certificate_expires_while_the_service_runs() -> None:
     certificate = x509.load_pem_x509_certificate(ALL.certificates["alice"])
     end = certificate.not_valid_after_utc
     assert ALL.admission(ALL.certificates["alice"], end).name == "alice"
-    with pytest.raises(TrystError, match="has expired"):
+    with pytest.raises(GemelError, match="has expired"):
         ALL.admission(ALL.certificates["alice"], end + timedelta(seconds=1))
 
 
@@ -167,7 +167,7 @@ CLIENT = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
         ),
         ([CLIENT, x509.SubjectAlternativeName([ROLE, ROLE])], "exactly one role"),
         (
-            [CLIENT, x509.SubjectAlternativeName([x509.UniformResourceIdentifier("urn:tryst:role:")])],
+            [CLIENT, x509.SubjectAlternativeName([x509.UniformResourceIdentifier("urn:gemel:role:")])],
             "does not exist",
         ),
         ([x509.SubjectAlternativeName([ROLE])], "not issued for clients"),
@@ -209,7 +209,7 @@ def test_a_custodians_own_service_admits_itself_only() -> None:
 
 
 def test_members_whose_authority_is_missing_are_reported_at_the_start() -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Admission(ALL.members, [ALL.authorities["carole"].certificate])
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert "member alice" in str(caught.value)

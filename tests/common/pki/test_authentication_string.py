@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authentication_string import authentication_key, authentication_string, typed_string
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.authentication_string import authentication_key, authentication_string, typed_string
 
 EXAMPLE = "7 files, 5 members"
 
@@ -18,7 +18,7 @@ def test_it_is_scrypt_of_the_digest_with_128_mebibytes() -> None:
     """By RFC 7914's own parameters; a golden value, since members of two releases must come to the same digits."""
     key = hashlib.scrypt(
         hashlib.sha256(EXAMPLE.encode()).digest(),
-        salt=b"tryst membership file 2",
+        salt=b"gemel membership file 2",
         n=2**17,
         r=8,
         p=1,
@@ -51,7 +51,7 @@ def test_digits_are_typed_in_any_grouping(text: str) -> None:
     "text", ["", "y", "1234 5678 9012 3456 7890 123", "1234 5678 9012 3456 7890 12345", "١٢٣٤ 5678 9012 3456 7890 1234"]
 )
 def test_less_or_more_or_other_digits_are_refused(text: str) -> None:
-    with pytest.raises(TrystError, match="expected all 24 digits") as caught:
+    with pytest.raises(GemelError, match="expected all 24 digits") as caught:
         typed_string(text)
     assert caught.value.code is ErrorCode.PARAMETER
 
@@ -61,5 +61,5 @@ def test_without_scrypt_the_other_comparison_is_named(monkeypatch: pytest.Monkey
         raise ValueError("unsupported")
 
     monkeypatch.setattr(hashlib, "scrypt", refused)
-    with pytest.raises(TrystError, match=r"scrypt.*tryst party accept"):
+    with pytest.raises(GemelError, match=r"scrypt.*gemel party accept"):
         authentication_key(b"")

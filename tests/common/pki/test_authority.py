@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.authority import LEAF_LIFETIME, Authority
-from tryst.common.pki.certificate_requests import new_request, read_request
-from tryst.common.pki.certificates import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.authority import LEAF_LIFETIME, Authority
+from gemel.common.pki.certificate_requests import new_request, read_request
+from gemel.common.pki.certificates import (
     Names,
     Validity,
     certificate_pem,
@@ -31,7 +31,7 @@ from tryst.common.pki.certificates import (
     server_name,
     spki_fingerprint,
 )
-from tryst.common.pki.checks import check_dates, check_issued, is_authority
+from gemel.common.pki.checks import check_dates, check_issued, is_authority
 
 
 def now() -> datetime:
@@ -47,7 +47,7 @@ def leaf(role: Role = Role.CUSTODIAN_A, **more) -> x509.Certificate:
 
 
 def message(attempt) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         attempt()
     assert caught.value.code is ErrorCode.CERTIFICATE
     return str(caught.value)
@@ -69,7 +69,7 @@ def test_a_leaf_names_its_role_and_may_do_what_the_role_does(role: Role) -> None
 def test_the_linker_has_hosts_and_addresses() -> None:
     names = Names.of(["Carole.Example.org", "127.0.0.1", "::1", "carole.example.org", "127.0.0.1"])
     certificate = leaf(Role.LINKER, names=names)
-    assert host_names(certificate) == ["linker.tryst.internal", "carole.example.org", "127.0.0.1", "::1"]
+    assert host_names(certificate) == ["linker.gemel.internal", "carole.example.org", "127.0.0.1", "::1"]
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.LINKER])
@@ -84,7 +84,7 @@ def test_what_is_no_host_is_refused(name: str) -> None:
     assert "neither a host name nor an address" in message(lambda: Names.of([name]))
 
 
-@pytest.mark.parametrize("name", ["linker.tryst.internal", "Linker.TRYST.internal", "tryst.internal"])
+@pytest.mark.parametrize("name", ["linker.gemel.internal", "Linker.GEMEL.internal", "gemel.internal"])
 def test_the_names_of_roles_cannot_be_requested(name: str) -> None:
     assert "cannot be requested" in message(lambda: Names.of([name]))
 
@@ -177,9 +177,9 @@ def handshake(tmp_path: Path, role: Role, hostname: str, authority: Authority = 
 @pytest.mark.parametrize(
     ("role", "hostname"),
     [
-        (Role.LINKER, "linker.tryst.internal"),
+        (Role.LINKER, "linker.gemel.internal"),
         (Role.LINKER, "carole.example.org"),
-        (Role.CUSTODIAN_A, "custodian-a.tryst.internal"),
+        (Role.CUSTODIAN_A, "custodian-a.gemel.internal"),
     ],
 )
 def test_openssl_at_its_strictest_accepts_them(tmp_path: Path, role: Role, hostname: str) -> None:
@@ -201,7 +201,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     again = Authority.load(tmp_path)
     assert again.fingerprint == AUTHORITY.fingerprint
     check_issued(again.issue(new_key().public_key(), "x", Role.STEWARD), AUTHORITY.certificate, now(), "here")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Authority.create("Other").save(tmp_path)
     assert caught.value.code is ErrorCode.EXISTS
     assert Authority.load(tmp_path).fingerprint == AUTHORITY.fingerprint
@@ -225,7 +225,7 @@ def test_a_request_is_certified_for_the_expected_party_only() -> None:
 def test_a_request_for_the_linker_brings_its_hosts() -> None:
     request = new_request(new_key(), "carole", Role.LINKER, Names.of(["carole.example.org", "192.0.2.7"]))
     certificate = AUTHORITY.certify(request, "carole", Role.LINKER)
-    assert host_names(certificate) == ["linker.tryst.internal", "carole.example.org", "192.0.2.7"]
+    assert host_names(certificate) == ["linker.gemel.internal", "carole.example.org", "192.0.2.7"]
 
 
 def request_with(names: list[x509.GeneralName], key=None) -> bytes:
@@ -244,10 +244,10 @@ BOBS = x509.UniformResourceIdentifier(role_urn(Role.CUSTODIAN_B))
 @pytest.mark.parametrize(
     ("request_pem", "reason"),
     [
-        (request_with([BOBS, x509.DNSName("linker.tryst.internal")]), "cannot be requested"),
+        (request_with([BOBS, x509.DNSName("linker.gemel.internal")]), "cannot be requested"),
         (request_with([BOBS, x509.DNSName("carole.example.org")]), "only the linker's"),
         (request_with([BOBS, x509.UniformResourceIdentifier(role_urn(Role.LINKER))]), "exactly one role"),
-        (request_with([x509.UniformResourceIdentifier("urn:tryst:role:king")]), "does not exist"),
+        (request_with([x509.UniformResourceIdentifier("urn:gemel:role:king")]), "does not exist"),
         (request_with([x509.DNSName("bob.example.org")]), "exactly one role"),
         (request_with([BOBS], ec.generate_private_key(ec.SECP384R1())), "P-256"),
         (request_with([BOBS], ed25519.Ed25519PrivateKey.generate()), "P-256"),
@@ -277,7 +277,7 @@ def test_reading_certificates_is_strict(tmp_path: Path) -> None:
     assert "got 2 certificates" in message(lambda: read_certificate(pem + AUTHORITY.pem, "here"))
     assert "as PEM" in message(lambda: read_certificate(b"", "here"))
     assert "as PEM" in message(lambda: read_certificate(pem[:-60], "here"))
-    with pytest.raises(TrystError, match=r"missing\.pem: cannot read the certificate"):
+    with pytest.raises(GemelError, match=r"missing\.pem: cannot read the certificate"):
         load_certificate(tmp_path / "missing.pem")
 
 

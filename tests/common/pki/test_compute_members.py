@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import PublicIdentity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import FormerKey, HybridKey
+from gemel.common.parties import Role
+from gemel.common.pki import Member, Members
+from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
+from gemel.common.pki.compute_members import compute_members, require_apart
+from gemel.common.specification import encoding_digest, load_specification
 from tests.specifications import heading
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import PublicIdentity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import FormerKey, HybridKey
-from tryst.common.parties import Role
-from tryst.common.pki import Member, Members
-from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
-from tryst.common.pki.compute_members import compute_members, require_apart
-from tryst.common.specification import encoding_digest, load_specification
 
 ROLES = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER, Role.COORDINATOR, Role.STEWARD)
 HYBRID = HybridKey.create()
@@ -63,7 +63,7 @@ def test_another_member_or_role_is_refused(named: str, got: str) -> None:
     spec = load_specification(TEXT)
     name, _, member = named.partition(": ")
     other = spec.compute.model_copy(update={name: member})
-    with pytest.raises(TrystError, match=got) as error:
+    with pytest.raises(GemelError, match=got) as error:
         compute_members(Members(LISTED), spec.model_copy(update={"compute": other}))
     assert error.value.code is ErrorCode.SPECIFICATION
 
@@ -83,7 +83,7 @@ def test_one_machine_in_two_roles_is_refused(place: int, what: str, shared: dict
     require_apart(LISTED)
     members = list(LISTED)
     members[place] = replace(members[place], **shared)  # type: ignore[arg-type]
-    with pytest.raises(TrystError, match=f"{what} in common.*one machine's key in two roles"):
+    with pytest.raises(GemelError, match=f"{what} in common.*one machine's key in two roles"):
         require_apart(members)
 
 
@@ -92,5 +92,5 @@ def test_names_that_a_pki_certifies_are_compared() -> None:
     others = CertifiedNames(("a" * 64,), "two.example", "")
     first, second = (replace(LISTED[place], certificate=each) for place, each in ((2, names), (3, others)))
     require_apart((first, second))
-    with pytest.raises(TrystError, match="a DNS name"):
+    with pytest.raises(GemelError, match="a DNS name"):
         require_apart((first, replace(second, certificate=names)))

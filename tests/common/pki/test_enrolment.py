@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Role
-from tryst.common.pki.acceptance import accept
-from tryst.common.pki.admission import Admission
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.parties import Role
+from gemel.common.pki.acceptance import accept
+from gemel.common.pki.admission import Admission
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import (
     Validity,
     certificate_pem,
     load_certificate,
     read_certificates,
     spki_fingerprint,
 )
-from tryst.common.pki.enrolment import assemble, certify, enrol
-from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.provisioning import PARTIES
+from gemel.common.pki.enrolment import assemble, certify, enrol
+from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.provisioning import PARTIES
 
 HOSTS = {"carole": ["carole.example.org"]}
 
@@ -65,7 +65,7 @@ def deployment(tmp_path: Path) -> Deployment:
 
 
 def refusal(attempt, code: ErrorCode) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         attempt()
     assert caught.value.code is code
     return str(caught.value)

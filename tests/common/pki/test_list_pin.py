@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.fingerprint import in_groups
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role
-from tryst.common.pki import Authority, Members, Provisioned, provision
-from tryst.common.pki.list_pin import UNPINNED, ListPin, pin_line
-from tryst.common.rpc.trust import Trust
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.fingerprint import in_groups
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role
+from gemel.common.pki import Authority, Members, Provisioned, provision
+from gemel.common.pki.list_pin import UNPINNED, ListPin, pin_line
+from gemel.common.rpc.trust import Trust
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_the_pinned_list_is_taken_and_no_other(made: Provisioned, config: Path) 
     path = made.parties["carole"].members
     assert list(ListPin(config).load(path)) == list(made.members)
     path.write_text(forged(made.members).dump())
-    with pytest.raises(TrystError, match="is not the one that `members_digest`") as caught:
+    with pytest.raises(GemelError, match="is not the one that `members_digest`") as caught:
         ListPin(config).load(path)
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert in_groups(forged(made.members).digest) not in config.read_text()
@@ -52,7 +52,7 @@ def test_the_pinned_list_is_taken_and_no_other(made: Provisioned, config: Path) 
 @pytest.mark.parametrize("digest", ["12ab", "x" * 64, 5])
 def test_what_is_no_digest_is_refused(made: Provisioned, config: Path, digest: object) -> None:
     config.write_text(f"members_digest: {digest}\n")
-    with pytest.raises(TrystError, match="members_digest"):
+    with pytest.raises(GemelError, match="members_digest"):
         ListPin(config).load(made.parties["carole"].members)
 
 
@@ -72,7 +72,7 @@ def test_a_running_service_takes_a_new_list_with_its_pin(made: Provisioned, conf
         "pin": lambda: config.write_text(pin_line(new.digest.hex()) + "\n"),
     }
     steps.pop(first)()
-    with pytest.raises(TrystError, match="is not the one that `members_digest`"):
+    with pytest.raises(GemelError, match="is not the one that `members_digest`"):
         trust.reload()
     assert trust.members.digest == made.members.digest
     assert not trust.reload()
@@ -88,12 +88,12 @@ def test_no_authority_is_added_by_which_another_service_would_be_carole(made: Pr
     for pem in (foreign, good + foreign):
         alice.linker.write_bytes(pem)
         Trust(alice.path, Role.CUSTODIAN_A)
-        with pytest.raises(TrystError, match="authorities that the pinned membership list does not have") as caught:
+        with pytest.raises(GemelError, match="authorities that the pinned membership list does not have") as caught:
             Trust(alice.path, Role.CUSTODIAN_A, pin=ListPin(config))
         assert caught.value.where == str(alice.linker)
     alice.linker.write_bytes(good)
     trust = Trust(alice.path, Role.CUSTODIAN_A, pin=ListPin(config))
     alice.linker.write_bytes(good + foreign)
-    with pytest.raises(TrystError, match="does not have for Carole"):
+    with pytest.raises(GemelError, match="does not have for Carole"):
         trust.reload()
     assert trust.tls.linker == good

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import PARTIES
-from tryst.common.pki.sealing_renewal import former_sealing_keys, sealing_keys_of_another_suite
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Role
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import PARTIES
+from gemel.common.pki.sealing_renewal import former_sealing_keys, sealing_keys_of_another_suite
+from gemel.common.suite import Suite
 
 
 def entries() -> list[dict[str, str]]:
@@ -42,7 +42,7 @@ def text_of(members: list[dict[str, str]]) -> str:
 
 
 def mistakes_in(text: str) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Members.parse(text)
     assert caught.value.code is ErrorCode.CONFIGURATION
     return str(caught.value)
@@ -73,10 +73,10 @@ def test_names_and_digits_that_yaml_would_read_otherwise_survive() -> None:
 
 def test_asking_for_who_is_not_there() -> None:
     members = Members.parse(text_of([*entries(), {**entries()[4], "name": "second"}]))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         members.named("mallory")
     assert caught.value.code is ErrorCode.NOT_FOUND
-    with pytest.raises(TrystError, match="expected one member in the role steward, got 2"):
+    with pytest.raises(GemelError, match="expected one member in the role steward, got 2"):
         members.in_role(Role.STEWARD)
 
 
@@ -183,5 +183,5 @@ def test_a_key_given_twice_is_an_error() -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TrystError, match=r"members\.yaml"):
+    with pytest.raises(GemelError, match=r"members\.yaml"):
         Members.load(tmp_path / "members.yaml")

@@ -13,13 +13,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tests.common.pki.own_pki import OwnPki
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
-from tryst.common.parties import Role
-from tryst.common.pki import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.parties import Role
+from gemel.common.pki import (
     PARTIES,
     Admission,
     Authority,
@@ -31,12 +30,13 @@ from tryst.common.pki import (
     certify,
     enrol,
 )
-from tryst.common.pki.certificates import certificate_pem, new_key, role_urn, spki_fingerprint
-from tryst.common.pki.certified_names import CertifiedNames, PinnedKey, certified_names
-from tryst.common.pki.enrolment_requests import load_enrolment_request
-from tryst.common.rpc.tls import TlsFiles
+from gemel.common.pki.certificates import certificate_pem, new_key, role_urn, spki_fingerprint
+from gemel.common.pki.certified_names import CertifiedNames, PinnedKey, certified_names
+from gemel.common.pki.enrolment_requests import load_enrolment_request
+from gemel.common.rpc.tls import TlsFiles
+from tests.common.pki.own_pki import OwnPki
 
-ALICE = "spiffe://hospital.example/tryst/alice"
+ALICE = "spiffe://hospital.example/gemel/alice"
 STEWARD = "spiffe://carole.example/steward"
 HOSPITAL, CLINIC, UNIT = OwnPki("hospital"), OwnPki("clinic"), OwnPki("unit")
 PINNING = Authority.create("coordinator")
@@ -59,7 +59,7 @@ ADMISSION = Admission(MEMBERS, AUTHORITIES)
 
 
 def reason(peer: bytes, admission: Admission = ADMISSION) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         admission(peer)
     assert caught.value.code is ErrorCode.NOT_ADMITTED
     return str(caught.value)
@@ -95,7 +95,7 @@ def test_one_organisations_authorities_vouch_for_no_other() -> None:
     # Nor for one whose key is pinned, nor as another role's.
     pinned = CLINIC.issue(PINNED.public_key(), uris=[role_urn(Role.COORDINATOR)], common_name="coordinator")
     assert "not issued by the authority pinned" in reason(CLINIC.shown(pinned))
-    assert "no member has" in reason(CLINIC.shown(CLINIC.issue(common_name="carole", dns=["linker.tryst.internal"])))
+    assert "no member has" in reason(CLINIC.shown(CLINIC.issue(common_name="carole", dns=["linker.gemel.internal"])))
 
 
 def test_an_authority_of_the_same_name_is_another() -> None:
@@ -228,7 +228,7 @@ def test_a_list_with_own_pkis_is_of_version_2_and_read_back() -> None:
     text = members.dump()
     assert "version: 2" in text
     assert list(Members.parse(text)) == list(members)
-    with pytest.raises(TrystError, match="of version 2"):
+    with pytest.raises(GemelError, match="of version 2"):
         Members.parse(text.replace("version: 2", "version: 1"))
     assert list(Members.parse(MEMBERS.dump())) == list(MEMBERS)
 
@@ -241,7 +241,7 @@ def test_a_list_with_own_pkis_is_of_version_2_and_read_back() -> None:
         (f'      dns: "{DNS["bob"]}"\n', '      spiffe: "spiffe://clinic.example/bob"\n', "needs a DNS name"),
         (f'      dns: "{DNS["bob"]}"\n', "", "the names that its certificate has"),
         (DNS["bob"], "192.0.2.1", "expected a name, not an address"),
-        (DNS["bob"], "linker.tryst.internal", "names within tryst.internal"),
+        (DNS["bob"], "linker.gemel.internal", "names within gemel.internal"),
         (DNS["bob"], "*.clinic.example", "neither a host name nor an address"),
         (ALICE, "spiffe://hospital.example", "expected a SPIFFE ID"),
         (ALICE, "spiffe://hospital.example/../bob", "expected a SPIFFE ID"),
@@ -252,7 +252,7 @@ def test_a_list_with_own_pkis_is_of_version_2_and_read_back() -> None:
 def test_names_that_could_be_anothers_are_refused(old: str, new: str, stated: str) -> None:
     text = MEMBERS.dump()
     assert old in text
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Members.parse(text.replace(old, new, 1))
     assert stated in str(caught.value)
 
@@ -265,16 +265,16 @@ def test_a_party_enrols_with_its_names_and_finds_what_its_pki_puts_there(tmp_pat
     assert not alice.tls_key.exists()
     requests = {name: load_enrolment_request(PartyFolder(tmp_path / name).enrolment_request) for name in PARTIES}
     assert requests["alice"].certificate == KNOWN["alice"]
-    with pytest.raises(TrystError, match="own PKI"):
+    with pytest.raises(GemelError, match="own PKI"):
         certify(PINNING, requests["alice"])
     certificates = {name: certify(PINNING, requests[name]) for name in PARTIES if name != "alice"}
     authorities = PINNING.pem + HOSPITAL.root_pem
     listed = assemble(requests.values(), certificates, authorities).dump()
     for name in PARTIES:
         accept(tmp_path / name, name, certificates.get(name), listed, authorities)
-    with pytest.raises(TrystError, match="put into the folder by the organisation's own PKI"):
+    with pytest.raises(GemelError, match="put into the folder by the organisation's own PKI"):
         accept(alice.path, "alice", certificates["bob"], listed, authorities)
-    with pytest.raises(TrystError, match="is missing"):
+    with pytest.raises(GemelError, match="is missing"):
         accept(tmp_path / "bob", "bob", None, listed, authorities)
     HOSPITAL.renew(alice.path, dns=[DNS["alice"]], uris=[ALICE])
     assert TlsFiles.load(alice.path, Role.CUSTODIAN_A).certificate.count(b"BEGIN CERTIFICATE") == 2
@@ -286,7 +286,7 @@ def test_a_party_enrols_with_its_names_and_finds_what_its_pki_puts_there(tmp_pat
         ({"dns": [DNS["alice"]], "uris": [ALICE], "lasting": timedelta(seconds=30)}, "has expired"),
     ):
         HOSPITAL.renew(alice.path, **wrong)
-        with pytest.raises(TrystError, match=stated) as caught:
+        with pytest.raises(GemelError, match=stated) as caught:
             TlsFiles.load(alice.path, Role.CUSTODIAN_A)
         assert caught.value.code is ErrorCode.CERTIFICATE
 
@@ -319,12 +319,12 @@ def test_a_forged_name_in_an_enrolment_request_is_noticed(tmp_path: Path) -> Non
     ):
         path = tmp_path / "changed.yaml"
         path.write_text(text.replace(old, new))
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             load_enrolment_request(path)
         assert caught.value.code is ErrorCode.SIGNATURE
 
 
 def test_names_of_a_command_line_are_checked() -> None:
     for dns, spiffe, stated in (("", "", "a DNS name, a SPIFFE ID, or both"), ("", "x", "expected a SPIFFE ID")):
-        with pytest.raises(TrystError, match=stated):
+        with pytest.raises(GemelError, match=stated):
             certified_names([HOSPITAL.fingerprint], dns, spiffe)

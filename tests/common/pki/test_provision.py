@@ -1,4 +1,4 @@
-"""`tryst init`: complete folders or none, and never a key overwritten."""
+"""`gemel init`: complete folders or none, and never a key overwritten."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Validity, host_names, load_certificate
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import PARTIES, provision
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import Validity, host_names, load_certificate
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import PARTIES, provision
 
 
 def snapshot(root: Path) -> dict[str, bytes | None]:
@@ -62,7 +62,7 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, kind: str) -> None
         case "link":
             (tmp_path / "bob").symlink_to(tmp_path / "nowhere")
     before = snapshot(tmp_path)
-    with pytest.raises(TrystError, match="the folder already has bob") as caught:
+    with pytest.raises(GemelError, match="the folder already has bob") as caught:
         provision(tmp_path)
     assert caught.value.code is ErrorCode.EXISTS
     assert snapshot(tmp_path) == before
@@ -71,7 +71,7 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, kind: str) -> None
 def test_a_second_time_changes_nothing(tmp_path: Path) -> None:
     provision(tmp_path)
     before = snapshot(tmp_path)
-    with pytest.raises(TrystError, match="the folder already has authority and alice and bob"):
+    with pytest.raises(GemelError, match="the folder already has authority and alice and bob"):
         provision(tmp_path)
     assert snapshot(tmp_path) == before
 
@@ -93,14 +93,14 @@ def test_a_failure_while_renaming_takes_the_first_ones_back(tmp_path: Path) -> N
         (tmp_path / "steward" / "mine").write_text("mine")
         return {}
 
-    with pytest.raises(TrystError, match="cannot make the folders here"):
+    with pytest.raises(GemelError, match="cannot make the folders here"):
         provision(tmp_path, configure={"alice": squatter})
     assert snapshot(tmp_path) == {"steward": None, "steward/mine": b"mine"}
 
 
 def test_a_file_in_the_place_of_the_root_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(TrystError, match="cannot make the folders here") as caught:
+    with pytest.raises(GemelError, match="cannot make the folders here") as caught:
         provision(tmp_path / "file")
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert (tmp_path / "file").read_text() == "mine"
@@ -118,14 +118,14 @@ def test_configurations_come_from_the_caller(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["tls.key", "members.yaml", "../carole.yaml", "sub/alice.yaml", "", ".."])
 def test_a_configuration_takes_no_keys_place(tmp_path: Path, file: str) -> None:
-    with pytest.raises(TrystError, match="a configuration file must have a plain name"):
+    with pytest.raises(GemelError, match="a configuration file must have a plain name"):
         provision(tmp_path, configure={"alice": lambda folder, members: {file: "text"}})
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["authority", "../alice", "Alice", ""])
 def test_a_party_has_a_members_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         provision(tmp_path, parties={**PARTIES, name: PARTIES["steward"]})
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert list(tmp_path.iterdir()) == []
@@ -137,4 +137,4 @@ def test_throw_away_parties_end_soon_and_the_linker_has_its_hosts(tmp_path: Path
         certificate = load_certificate(tmp_path / name / "certificate.pem")
         assert certificate.not_valid_after_utc - certificate.not_valid_before_utc == timedelta(hours=24)
     names = host_names(load_certificate(tmp_path / "carole" / "certificate.pem"))
-    assert names == ["linker.tryst.internal", "carole.test", "127.0.0.7"]
+    assert names == ["linker.gemel.internal", "carole.test", "127.0.0.7"]

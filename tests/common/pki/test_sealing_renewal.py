@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import FormerKey, SealingKey
-from tryst.common.parties import Role
-from tryst.common.pki import Members, PartyFolder, Provisioned, accept, assemble, provision
-from tryst.common.pki.enrolment_requests import load_enrolment_request
-from tryst.common.pki.sealing_renewal import former_sealing_keys, renew_sealing_key, sealing_keys_of_another_suite
-from tryst.common.suite import Suite
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing_key import FormerKey, SealingKey
+from gemel.common.parties import Role
+from gemel.common.pki import Members, PartyFolder, Provisioned, accept, assemble, provision
+from gemel.common.pki.enrolment_requests import load_enrolment_request
+from gemel.common.pki.sealing_renewal import former_sealing_keys, renew_sealing_key, sealing_keys_of_another_suite
+from gemel.common.suite import Suite
 
 CONTEXT = SealContext("trial", "r" * 32, "alice")
 
@@ -116,7 +116,7 @@ def test_a_folder_whose_keys_are_not_listed_is_left_as_it_is(made: Provisioned) 
     alice.sealing.unlink()
     SealingKey.create().save(alice.sealing)
     before = alice.sealing.read_bytes()
-    with pytest.raises(TrystError, match="another sealing key for alice") as caught:
+    with pytest.raises(GemelError, match="another sealing key for alice") as caught:
         renew_sealing_key(alice.path)
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert alice.sealing.read_bytes() == before

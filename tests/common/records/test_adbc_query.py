@@ -10,12 +10,12 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records import adbc_databases
+from gemel.common.records.registry import check_driver, read_source, source_batches
+from gemel.common.records.sources import DatabaseSource, Source
+from gemel.common.records.table import SourceTable
 from tests.carole.store.conftest import Postgres, postgres
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records import adbc_databases
-from tryst.common.records.registry import check_driver, read_source, source_batches
-from tryst.common.records.sources import DatabaseSource, Source
-from tryst.common.records.table import SourceTable
 
 __all__ = ["postgres"]
 PLANTED = "Wolfeschlegelstein"
@@ -37,8 +37,8 @@ def same(urls: tuple[str, str], query: str, columns: list[str] | None = None) ->
     return found
 
 
-def refused(url: str, query: str, columns: list[str] | None = None) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(url: str, query: str, columns: list[str] | None = None) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         read_source(source(url, query), columns)
     assert PLANTED not in str(caught.value)
     return caught.value
@@ -134,7 +134,7 @@ def test_refusals_are_those_of_the_other_way(people: Path) -> None:
 )
 def test_a_bad_url_is_not_shown(url: str) -> None:
     for act in (check_driver, lambda given: read_source(given, None)):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             act(source(url, "SELECT 1 AS id"))
         assert (caught.value.code, caught.value.where) == (ErrorCode.CONFIGURATION, "source.database")
         assert PLANTED not in str(caught.value)
@@ -206,6 +206,6 @@ def test_postgresql(postgres: Postgres) -> None:
     nowhere = f"postgresql+adbc://someone:{PLANTED}@127.0.0.1:1/{PLANTED}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PEOPLE_URL", nowhere)
-        with pytest.raises(TrystError, match="got OperationalError IO") as caught:
+        with pytest.raises(GemelError, match="got OperationalError IO") as caught:
             read_source(Source(database=DatabaseSource(url_variable="PEOPLE_URL", query="SELECT 1 AS id")), None)
     assert PLANTED not in str(caught.value)

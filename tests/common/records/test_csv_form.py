@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.csv_form import CsvOptions, csv_source, form_line, likely_separator
-from tryst.common.records.registry import FOUND, file_source, read_source
-from tryst.common.records.sources import CsvSource, Source
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.csv_form import CsvOptions, csv_source, form_line, likely_separator
+from gemel.common.records.registry import FOUND, file_source, read_source
+from gemel.common.records.sources import CsvSource, Source
 
 CELLS = [["id", "Straße", "prénom, nom"], ["1", "Müllerweg 3, links", "Zoë"], ["2", "An der Würm", "José"]]
 
@@ -77,7 +77,7 @@ def test_a_broken_line_does_not_hide_the_separator(tmp_path: Path) -> None:
     lines = ["id;name;place"] + [f"{n};a,b;c" for n in range(9)] + ["9;a"]
     path = written(tmp_path, "\n".join(lines).encode())
     assert csv_source(path, FOUND).separator == ";"
-    with pytest.raises(TrystError, match=r"line 11: every line must have 3 cells"):
+    with pytest.raises(GemelError, match=r"line 11: every line must have 3 cells"):
         read_source(file_source(path), None)
 
 
@@ -106,7 +106,7 @@ def test_one_column_has_no_separator(tmp_path: Path) -> None:
 def test_what_is_given_wrongly_is_refused(
     tmp_path: Path, content: bytes, given: CsvOptions, code: ErrorCode, message: str
 ) -> None:
-    with pytest.raises(TrystError, match=message) as caught:
+    with pytest.raises(GemelError, match=message) as caught:
         read_source(file_source(written(tmp_path, content), given), None)
     assert caught.value.code is code
     assert "Zo" not in str(caught.value)
@@ -125,22 +125,22 @@ def test_options_of_two_files() -> None:
     assert once == (CsvOptions("cp1252", "\t"), CsvOptions("cp1252", "\t"))
     assert CsvOptions.of_files([], [";", "pipe"]) == (CsvOptions(None, ";"), CsvOptions(None, "|"))
     for encodings, separators, where in (([], ["||"], "--separator"), (["utf-9"], [], "--encoding")):
-        with pytest.raises(TrystError, match=where) as caught:
+        with pytest.raises(GemelError, match=where) as caught:
             CsvOptions.of_files(encodings, separators)
         assert caught.value.code is ErrorCode.PARAMETER
-    with pytest.raises(TrystError, match="twice: for Alice's file, then for Bob's"):
+    with pytest.raises(GemelError, match="twice: for Alice's file, then for Bob's"):
         CsvOptions.of_files(["utf-8"] * 3, [])
 
 
 def test_a_service_that_declares_the_wrong_separator_is_shown_the_right_one(tmp_path: Path) -> None:
     path = written(tmp_path, text(";").encode())
     with pytest.raises(
-        TrystError, match="seems to be separated by ';' and not by ',': declare its separator"
+        GemelError, match="seems to be separated by ';' and not by ',': declare its separator"
     ) as caught:
         read_source(Source(csv=CsvSource(path=path)), ["id"])
     assert "Straße" not in str(caught.value)
     path = written(tmp_path, codecs.BOM_UTF8 + b"a,b\n1,2\n")
-    with pytest.raises(TrystError, match="begins with the byte order mark of utf-8"):
+    with pytest.raises(GemelError, match="begins with the byte order mark of utf-8"):
         read_source(Source(csv=CsvSource(path=path, encoding="cp1252")), ["a"])
     assert likely_separator("name") is None
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.database_cells import cell_text, column_text, decimal_text, uuid_text, zoned_text
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.database_cells import cell_text, column_text, decimal_text, uuid_text, zoned_text
 
 UTC = datetime.UTC
 
@@ -102,7 +102,7 @@ def test_moments_are_written_as_a_clock_showed_them(values: list[datetime.dateti
 def test_what_python_cannot_hold_is_refused_by_its_row(kind: pyarrow.DataType, count: int) -> None:
     stored = pyarrow.int32() if kind == pyarrow.date32() else pyarrow.int64()
     column = pl.Series(pyarrow.array([None, count], stored).view(kind))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         column_text(column, "born", 40)
     assert (caught.value.code, caught.value.where) == (ErrorCode.SOURCE, "the database query, row 42")
 
@@ -110,11 +110,11 @@ def test_what_python_cannot_hold_is_refused_by_its_row(kind: pyarrow.DataType, c
 def test_a_moment_that_a_clock_elsewhere_shows_after_the_year_9999() -> None:
     last = pl.Series([datetime.datetime.max.replace(tzinfo=UTC)])
     assert zoned_text(last, "x", zoneinfo.ZoneInfo("UTC")).item() == "9999-12-31T23:59:59"
-    with pytest.raises(TrystError, match="row 3: column 'x' has a date outside"):
+    with pytest.raises(GemelError, match="row 3: column 'x' has a date outside"):
         zoned_text(last, "x", zoneinfo.ZoneInfo("Asia/Tokyo"), 2)
 
 
 def test_bytes_have_no_text_in_either_way() -> None:
     for read in (lambda: cell_text(b"x", "x"), lambda: column_text(pl.Series([b"x"]), "x")):
-        with pytest.raises(TrystError, match="column 'x' is of a type that has no text form"):
+        with pytest.raises(GemelError, match="column 'x' is of a type that has no text form"):
             read()

@@ -12,12 +12,12 @@ import polars as pl
 import pyreadstat
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records import excel_file, fhir_patients, omop_tables, registry, statistical_file
-from tryst.common.records.csv_form import form_line
-from tryst.common.records.registry import file_source, read_source, source_batches, source_stamp
-from tryst.common.records.sources import Source
-from tryst.common.records.typed_table import read_as
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records import excel_file, fhir_patients, omop_tables, registry, statistical_file
+from gemel.common.records.csv_form import form_line
+from gemel.common.records.registry import file_source, read_source, source_batches, source_stamp
+from gemel.common.records.sources import Source
+from gemel.common.records.typed_table import read_as
 
 PEOPLE = pl.DataFrame(
     {
@@ -78,7 +78,7 @@ def test_every_kind_is_the_same_text(tmp_path: Path, ending: str, monkeypatch: p
     some = read_source(source, ["born", "id"])
     assert some.frame.to_dict(as_series=False) == {name: TEXT[name] for name in ("born", "id")}
     assert [part.n_rows for part in source_batches(source, ["id"], rows=3)] in ([3, 1], [2, 2])
-    with pytest.raises(TrystError, match=r"there is no column 'nam'; did you mean 'name'\?") as caught:
+    with pytest.raises(GemelError, match=r"there is no column 'nam'; did you mean 'name'\?") as caught:
         read_source(source, ["id", "nam"])
     assert caught.value.code is ErrorCode.FIELD_MISSING
 
@@ -108,7 +108,7 @@ def test_a_workbook_by_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     people["D7"].data_type = "e"
     book.create_sheet("empty")
     book.save(tmp_path / "b.xlsx")
-    with pytest.raises(TrystError, match=r"several sheets, and none is named, got 2: Sheet, empty.*sheet: "):
+    with pytest.raises(GemelError, match=r"several sheets, and none is named, got 2: Sheet, empty.*sheet: "):
         read_source(file_source(tmp_path / "b.xlsx"), ["id"])
     (tmp_path / "b.yaml").write_text("excel: {path: b.xlsx, sheet: Sheet}\n")
     found = read_source(file_source(tmp_path / "b.yaml"), None)
@@ -119,15 +119,15 @@ def test_a_workbook_by_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("12345678901", None, None),
     ]
     for sheet, message in (("other", "there is no sheet 'other'; its sheets are: Sheet, empty"), ("empty", "an empty")):
-        with pytest.raises(TrystError, match=message):
+        with pytest.raises(GemelError, match=message):
             read_source(Source.model_validate({"excel": {"path": tmp_path / "b.xlsx", "sheet": sheet}}), None)
     people["C6"] = datetime.time(3, 4)
     del book["empty"]
     book.save(tmp_path / "b.xlsx")
-    with pytest.raises(TrystError, match=r"sheet Sheet, row 6, column 'when'.*1 such cells.*as text"):
+    with pytest.raises(GemelError, match=r"sheet Sheet, row 6, column 'when'.*1 such cells.*as text"):
         read_source(file_source(tmp_path / "b.xlsx"), ["when"])
     monkeypatch.setattr(excel_file, "MAX_UNPACKED", 1000)
-    with pytest.raises(TrystError, match="unpacked, has at most"):
+    with pytest.raises(GemelError, match="unpacked, has at most"):
         read_source(file_source(tmp_path / "b.xlsx"), ["id"])
 
 
@@ -145,10 +145,10 @@ def test_fixed_width(tmp_path: Path) -> None:
         found = read_source(fixed(path, encoding=encoding), None)
         assert found.frame.rows() == [("0001", "Zoë"), ("0002", "Müller")]
         assert found.positions.tolist() == [1, 3]
-    with pytest.raises(TrystError, match=r"p.txt, line 1, byte 7: the file is not in utf-8"):
+    with pytest.raises(GemelError, match=r"p.txt, line 1, byte 7: the file is not in utf-8"):
         read_source(fixed(path), None)
     path.write_text("0001 Zoë   \n0002 Bo\n", encoding="utf-8")
-    with pytest.raises(TrystError, match=r"p.txt, line 2: every line must have 11 characters.*got 7; ") as caught:
+    with pytest.raises(GemelError, match=r"p.txt, line 2: every line must have 11 characters.*got 7; ") as caught:
         read_source(fixed(path), None)
     assert "Bo" not in str(caught.value)
     assert read_source(fixed(path, short_lines=True), ["name"]).frame["name"].to_list() == ["Zoë", "Bo"]
@@ -188,7 +188,7 @@ def test_fhir_patients_are_flattened(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found.frame.rows() == [first, ("p2", *[None] * 10)]
     assert found.positions.tolist() == [1, 3]
     assert "identifier.urn:mrn" in read_source(file_source(path), None).frame.columns
-    with pytest.raises(TrystError, match=r"there is no column 'identifier.urn:other'"):
+    with pytest.raises(GemelError, match=r"there is no column 'identifier.urn:other'"):
         read_source(file_source(path), ["id", "identifier.urn:other"])
     monkeypatch.setattr(fhir_patients, "MAX_LINE", 1 << 20)
     for line, what in (
@@ -199,7 +199,7 @@ def test_fhir_patients_are_flattened(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (" " * (1 << 20) + "{}", "a line has more than 1 MiB"),
     ):
         path.write_text(f"{json.dumps(PATIENT)}\n{line}\n")
-        with pytest.raises(TrystError, match=rf"p.ndjson, line 2: .*{what}.*; each line must be") as caught:
+        with pytest.raises(GemelError, match=rf"p.ndjson, line 2: .*{what}.*; each line must be") as caught:
             read_source(file_source(path), ["family", "birth_date"])
         assert "Secret" not in str(caught.value)
 
@@ -237,10 +237,10 @@ def test_omop_person_and_location(tmp_path: Path) -> None:
     assert len(source_stamp(omop(tmp_path)) or ()) == 6
     assert "birth_date" in read_source(omop(tmp_path), None).frame.columns
     location.with_columns(pl.lit("7").alias("LOCATION_ID")).write_csv(tmp_path / "LOCATION.csv")
-    with pytest.raises(TrystError, match=r"LOCATION.csv, line 2: every place needs a location_id of its own, got 2"):
+    with pytest.raises(GemelError, match=r"LOCATION.csv, line 2: every place needs a location_id of its own, got 2"):
         read_source(omop(tmp_path), columns)
     location.head(1).write_csv(tmp_path / "LOCATION.csv")
-    with pytest.raises(TrystError, match=r"PERSON.csv, line 2: a person's location_id must be one of .*got 2 persons"):
+    with pytest.raises(GemelError, match=r"PERSON.csv, line 2: a person's location_id must be one of .*got 2 persons"):
         read_source(omop(tmp_path), columns)
     assert read_source(omop(tmp_path), ["sex"]).n_rows == 3
     assert omop_tables._SEXES == {"8507": "male", "8532": "female"}
@@ -255,5 +255,5 @@ def test_detected_form_of_a_service(tmp_path: Path) -> None:
     assert read_as(path).startswith('p.csv is read as cp1252, separated by ";"; --encoding')
     # Mostly UTF-8: the broken line is refused, where windows-1252 would have read every letter wrongly.
     path.write_bytes("id;name\n1;Müller\n2;Zoë\n".encode() + b"3;\xfc\n")
-    with pytest.raises(TrystError, match=r"p.csv, line 4, byte 27: the file is not in utf-8; mend that line"):
+    with pytest.raises(GemelError, match=r"p.csv, line 4, byte 27: the file is not in utf-8; mend that line"):
         read_source(detected, ["name"])

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.common.records import plain_csv
-from tryst.common.records.csv_file import csv_batches
-from tryst.common.records.sources import CsvSource
-from tryst.common.records.table import SourceTable, joined
+from gemel.common.errors import GemelError
+from gemel.common.records import plain_csv
+from gemel.common.records.csv_file import csv_batches
+from gemel.common.records.sources import CsvSource
+from gemel.common.records.table import SourceTable, joined
 
 
 def strictly(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) -> SourceTable | str:
@@ -25,7 +25,7 @@ def strictly(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) ->
 def outcome(path: Path, columns: list[str]) -> SourceTable | str:
     try:
         return joined(csv_batches(CsvSource(path=path), columns))
-    except TrystError as error:
+    except GemelError as error:
         return str(error)
 
 

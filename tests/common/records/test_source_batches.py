@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 import sqlalchemy
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records import csv_file, database_query, parquet_file, plain_csv
-from tryst.common.records.registry import source_batches
-from tryst.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.records.table import SourceTable, joined
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records import csv_file, database_query, parquet_file, plain_csv
+from gemel.common.records.registry import source_batches
+from gemel.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
+from gemel.common.records.table import SourceTable, joined
 
 COLUMNS = ["b", "a"]
 LINES = "".join(f"{number},x{number % 3}\n" for number in range(20))
@@ -58,7 +58,7 @@ def test_a_file_that_is_plain_up_to_somewhere(rest: str, rows: int, tmp_path: Pa
 def test_an_error_after_many_plain_lines_names_its_line(rest: str, line: int, rows: int, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_bytes(("a,b\n" + LINES + rest).encode(errors="surrogateescape"))
-    with pytest.raises(TrystError, match=f"line {line}"):
+    with pytest.raises(GemelError, match=f"line {line}"):
         batches(Source(csv=CsvSource(path=path)), rows)
 
 
@@ -93,6 +93,6 @@ def test_a_query_and_sources_without_records(rows: int, tmp_path: Path) -> None:
     pl.DataFrame(schema={"a": pl.Float64, "b": pl.String}).write_parquet(empty)
     nothing = Source(database=DatabaseSource(url=url, query="SELECT a, b FROM people WHERE a < 0"))
     for source in (Source(parquet=ParquetSource(path=empty)), nothing):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             batches(source, rows)
         assert caught.value.code is ErrorCode.EMPTY_SOURCE

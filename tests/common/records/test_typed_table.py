@@ -10,11 +10,11 @@ import pyreadstat
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.registry import BY_ENDING
-from tryst.common.records.typed_table import Labelled, labelled, read_records
-from tryst.risk.attribution.reader import read_release
-from tryst.risk.commands.disclosure import app
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.records.registry import BY_ENDING
+from gemel.common.records.typed_table import Labelled, labelled, read_records
+from gemel.risk.attribution.reader import read_release
+from gemel.risk.commands.disclosure import app
 
 TABLE = pl.DataFrame(
     {"sex": [1, 2, None, 1, 2, 1], "town": ["é", "b", "b", "c", "é", "b"], "w": [1.5, 2.5, 3.0, 4.0, 2.0, 2.0]}
@@ -61,7 +61,7 @@ def test_two_codes_with_one_label_are_refused_and_a_code_without_one_stays(tmp_p
     table = pl.DataFrame({"a": [1, 2, 3]})
     pyreadstat.write_sav(table, tmp_path / "same.sav", variable_value_labels={"a": {1: "x", 2: "x"}})
     pyreadstat.write_sav(table, tmp_path / "some.sav", variable_value_labels={"a": {1: "x", 2: "y"}})
-    with pytest.raises(TrystError, match="same label"):
+    with pytest.raises(GemelError, match="same label"):
         read_records(tmp_path / "same.sav", ["a"], "labels")
     assert read_records(tmp_path / "some.sav", ["a"], "labels")["a"].to_list() == ["x", "y", "3"]
 
@@ -69,10 +69,10 @@ def test_two_codes_with_one_label_are_refused_and_a_code_without_one_stays(tmp_p
 @pytest.mark.parametrize("ending", list(BY_ENDING))
 def test_what_cannot_be_read_names_the_file_and_a_remedy(tmp_path, ending):
     path = tmp_path / f"broken{ending}"
-    with pytest.raises(TrystError, match="no such file"):
+    with pytest.raises(GemelError, match="no such file"):
         read_records(path, ["a"])
     path.write_bytes(b"broken\n1,2,3\n")
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         read_records(path, ["a"])
     assert caught.value.code in (ErrorCode.SOURCE, ErrorCode.FIELD_MISSING)
     assert caught.value.where.startswith(str(path))
@@ -81,13 +81,13 @@ def test_what_cannot_be_read_names_the_file_and_a_remedy(tmp_path, ending):
 
 def test_a_column_that_is_not_there(folder):
     for ending in ("csv", "parquet", "sav"):
-        with pytest.raises(TrystError, match=r"there is no column 'colour'"):
+        with pytest.raises(GemelError, match=r"there is no column 'colour'"):
             read_records(folder / f"r.{ending}", ["sex", "colour"])
 
 
 def test_without_the_extra_the_error_names_it(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
-    with pytest.raises(TrystError, match=r"pip install '\.\[records\]'") as caught:
+    with pytest.raises(GemelError, match=r"pip install '\.\[records\]'") as caught:
         read_records(folder / "r.sav", ["sex"])
     assert caught.value.code == ErrorCode.MODULE_MISSING
     assert read_records(folder / "r.csv", ["sex"]).height == 6

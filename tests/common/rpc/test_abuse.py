@@ -19,17 +19,17 @@ from typing import Any
 import grpc
 import pytest
 
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.fairness import MemberLimits
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
-from tryst.common.rpc.protocol import OWN_PROTOCOL
-from tryst.common.rpc.server import RunningServer, ServerSettings, caller, start_server
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.trust import Trust
-from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.fairness import MemberLimits
+from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.rpc.protocol import OWN_PROTOCOL
+from gemel.common.rpc.server import RunningServer, ServerSettings, caller, start_server
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.trust import Trust
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 
 LINKER = server_name(Role.LINKER)
 METHOD = "/linkage.v1.Custody/Approve"

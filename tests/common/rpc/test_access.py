@@ -5,9 +5,9 @@ from __future__ import annotations
 from google.protobuf.descriptor import FileDescriptor
 from grpc_health.v1 import health_pb2
 
-from tryst.common.parties import CUSTODIANS, Role
-from tryst.common.rpc.access import ACCESS
-from tryst.protos.linkage.v1 import (
+from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.rpc.access import ACCESS
+from gemel.protos.linkage.v1 import (
     audit_pb2,
     computation_pb2,
     coordination_pb2,

@@ -16,17 +16,17 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import Provisioned, provision
-from tryst.common.rpc.call_metrics import CallMetrics
-from tryst.common.rpc.call_recorder import Call, CallRecorder, log_call
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.server import RunningServer, start_server
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.trust import Trust
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.rpc.call_metrics import CallMetrics
+from gemel.common.rpc.call_recorder import Call, CallRecorder, log_call
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.server import RunningServer, start_server
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.trust import Trust
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 LINKER = server_name(Role.LINKER)
 GET = "/linkage.v1.Coordination/GetProject"
@@ -42,7 +42,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     def GetProject(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
         structlog.get_logger().info("within")
         if request.project == "refuse":
-            raise TrystError(ErrorCode.RUN_ACTIVE, "a run is active")
+            raise GemelError(ErrorCode.RUN_ACTIVE, "a run is active")
         if request.project == "fail":
             raise KeyError("planted")
         return coordination_pb2.GetProjectResponse(specification="x" * 1000)
@@ -125,7 +125,7 @@ def test_every_end_of_a_call_is_recorded(site: Callable[..., Site]) -> None:
     with here.connect("coordinator", Role.COORDINATOR) as coordinator, here.connect("bob", Role.CUSTODIAN_B) as bob:
         get(coordinator, "study")
         for connection, project in ((coordinator, "refuse"), (coordinator, "fail"), (bob, "study")):
-            with pytest.raises(TrystError):
+            with pytest.raises(GemelError):
                 get(connection, project)
         fine, refused, failed, denied = here.recorded(4)
     assert {call.method for call in here.calls} == {GET}
@@ -143,16 +143,16 @@ def test_every_end_of_a_call_is_recorded(site: Callable[..., Site]) -> None:
         return here.registry.get_sample_value(name, labels)
 
     def count(role: str, status: str) -> float | None:
-        return value("tryst_rpc_seconds_count", method=GET, role=role, status=status)
+        return value("gemel_rpc_seconds_count", method=GET, role=role, status=status)
 
     assert count("coordinator", "OK") == 1
     assert count("coordinator", "FAILED_PRECONDITION") == 1
     assert count("coordinator", "INTERNAL") == 1
     assert count("custodian-b", "PERMISSION_DENIED") == 1
-    assert value("tryst_rpc_denied_total", reason="not admitted") == 1
-    assert value("tryst_rpc_denied_total", reason="unknown caller") == 0
-    assert value("tryst_rpc_received_bytes_total", method=GET) == sum(call.received for call in here.calls)
-    assert value("tryst_rpc_sent_bytes_total", method=GET) == fine.sent
+    assert value("gemel_rpc_denied_total", reason="not admitted") == 1
+    assert value("gemel_rpc_denied_total", reason="unknown caller") == 0
+    assert value("gemel_rpc_received_bytes_total", method=GET) == sum(call.received for call in here.calls)
+    assert value("gemel_rpc_sent_bytes_total", method=GET) == fine.sent
 
 
 def test_a_stream_is_one_call_also_when_its_caller_leaves(site: Callable[..., Site]) -> None:
@@ -176,7 +176,7 @@ def test_every_line_of_a_call_has_its_id(
     here = site()
     with here.connect("coordinator", Role.COORDINATOR) as coordinator:
         get(coordinator, "study")
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             get(coordinator, "fail")
         fine, failed = here.recorded(2)
     lines = [line for line in written() if "request" in line]
@@ -204,7 +204,7 @@ def test_an_id_crosses_only_where_both_sides_agree(
     shares: bool, takes: bool, site: Callable[..., Site], written: Callable[[], list[dict[str, Any]]]
 ) -> None:
     here = site(callers_requests=takes)
-    with here.connect("coordinator", Role.COORDINATOR, share=shares) as coordinator, pytest.raises(TrystError):
+    with here.connect("coordinator", Role.COORDINATOR, share=shares) as coordinator, pytest.raises(GemelError):
         get(coordinator, "refuse")
     structlog.get_logger().info("step failed")
     (call,) = here.recorded()
@@ -221,7 +221,7 @@ def test_a_callers_id_of_another_form_is_not_taken(sent: str, site: Callable[...
     with here.connect("coordinator", Role.COORDINATOR) as coordinator:
         stub = coordinator.stub(coordination_pb2_grpc.CoordinationStub)
         request = coordination_pb2.GetProjectRequest(project="study")
-        stub.GetProject(request, timeout=30.0, metadata=[("tryst-request", sent)])
+        stub.GetProject(request, timeout=30.0, metadata=[("gemel-request", sent)])
     assert here.recorded()[0].request != sent
 
 
@@ -230,7 +230,7 @@ def test_a_call_that_succeeds_leaves_no_id_in_the_callers_log(
 ) -> None:
     here = site()
     with here.connect("coordinator", Role.COORDINATOR) as coordinator:
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             get(coordinator, "refuse")
         get(coordinator, "study")
     structlog.get_logger().info("later")

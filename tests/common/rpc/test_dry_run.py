@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tryst.common.rpc.dry_run import NotSentError
-from tryst.protos.linkage.v1 import coordination_pb2
+from gemel.common.rpc.dry_run import NotSentError
+from gemel.protos.linkage.v1 import coordination_pb2
 
 SIGNATURE = bytes(range(64))
 DIGEST = b"\x0a" * 32

@@ -13,19 +13,19 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
-from tryst.common.rpc.access import ACCESS
-from tryst.common.rpc.call_context import may_wait
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.fairness import COSTS, LONG_POLLS, MemberLimits, TokenBucket
-from tryst.common.rpc.server import RunningServer, ServerSettings, caller, start_server
-from tryst.common.rpc.status import from_rpc_error
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.trust import Trust
-from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.rpc.access import ACCESS
+from gemel.common.rpc.call_context import may_wait
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.fairness import COSTS, LONG_POLLS, MemberLimits, TokenBucket
+from gemel.common.rpc.server import RunningServer, ServerSettings, caller, start_server
+from gemel.common.rpc.status import from_rpc_error
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.trust import Trust
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 
 LINKER = server_name(Role.LINKER)
 LIMITS = MemberLimits(calls_per_second=500.0, burst=200, pending=6, working=2, waiting=3)
@@ -63,7 +63,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         self.working: dict[str, int] = {}
         self.peak: dict[str, int] = {}
         self.held = 0
-        self.refusals: list[TrystError] = []
+        self.refusals: list[GemelError] = []
         self._lock = threading.Lock()
 
     def Approve(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
@@ -259,27 +259,27 @@ def test_all_calls_of_one_member_and_the_health_check_succeed_while_another_floo
 
 
 def test_a_service_that_cannot_now_is_called_again(bob: Connection, custody: Custody) -> None:
-    custody.refusals = [TrystError(code, "x") for code in (ErrorCode.BUSY, ErrorCode.STORAGE_FULL)]
+    custody.refusals = [GemelError(code, "x") for code in (ErrorCode.BUSY, ErrorCode.STORAGE_FULL)]
     approve(bob, attempts=3)
-    custody.refusals = [TrystError(ErrorCode.DATABASE, "x")] * 3
-    with pytest.raises(TrystError) as caught:
+    custody.refusals = [GemelError(ErrorCode.DATABASE, "x")] * 3
+    with pytest.raises(GemelError) as caught:
         approve(bob, attempts=2)
     assert caught.value.code is ErrorCode.DATABASE
     assert len(custody.refusals) == 1, "two attempts"
 
 
 def test_a_refusal_for_too_many_calls_is_no_attempt_and_its_pause_is_kept(bob: Connection, custody: Custody) -> None:
-    soon = TrystError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=0.05)
+    soon = GemelError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=0.05)
     custody.refusals = [soon] * 4
     approve(bob)
-    custody.refusals = [TrystError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=60.0)]
-    with pytest.raises(TrystError) as caught:
+    custody.refusals = [GemelError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=60.0)]
+    with pytest.raises(GemelError) as caught:
         approve(bob, deadline=5)
     assert caught.value.retry_seconds == 60.0, "later than the call may last: the caller decides"
 
 
 def test_what_the_caller_did_wrong_is_not_repeated(bob: Connection, custody: Custody) -> None:
-    custody.refusals = [TrystError(ErrorCode.WRONG_STATE, "x")] * 2
-    with pytest.raises(TrystError):
+    custody.refusals = [GemelError(ErrorCode.WRONG_STATE, "x")] * 2
+    with pytest.raises(GemelError):
         approve(bob, attempts=5)
     assert len(custody.refusals) == 1

@@ -6,22 +6,22 @@ from typing import cast
 
 import pytest
 
+from gemel.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import SealingKey
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.fetched_contribution import fetched_contribution
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.specification import encoding_digest, load_specification
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
+from gemel.common.wire.share_headers import HeaderAbout, seal_header
+from gemel.protos.linkage.v1 import computation_pb2
 from tests.carole.conftest import parties
 from tests.common.specification.test_shared import TEXT
-from tryst.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import SealingKey
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Side
-from tryst.common.pki.provisioning import Provisioned
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.fetched_contribution import fetched_contribution
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import ShareSecrets
-from tryst.common.specification import encoding_digest, load_specification
-from tryst.common.wire.manifest import Manifest, manifest_to_wire
-from tryst.common.wire.share_headers import HeaderAbout, seal_header
-from tryst.protos.linkage.v1 import computation_pb2
 
 __all__ = ["parties"]
 
@@ -49,6 +49,6 @@ def test_a_contribution_of_a_former_epoch_is_refused_whatever_its_custodian_has_
 
     assert fetched(2, 2) == 4
     for made_in, approved in ((1, 2), (2, 1)):
-        with pytest.raises(TrystError, match=f"epoch {made_in} for epoch {approved}") as caught:
+        with pytest.raises(GemelError, match=f"epoch {made_in} for epoch {approved}") as caught:
             fetched(made_in, approved)
         assert caught.value.code is ErrorCode.ENCODING_MISMATCH

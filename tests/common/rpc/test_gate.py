@@ -11,16 +11,16 @@ from typing import Any
 import grpc
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import Provisioned, provision
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.server import RunningServer, caller, start_server
-from tryst.common.rpc.status import METADATA_KEY, from_rpc_error
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.trust import Trust
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc, project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.server import RunningServer, caller, start_server
+from gemel.common.rpc.status import METADATA_KEY, from_rpc_error
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.trust import Trust
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc, project_pb2
 
 PLANTED = "Wolfeschlegelsteinhausenbergerdorff"
 LINKER = server_name(Role.LINKER)
@@ -31,15 +31,15 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
 
     def GetProject(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
         if request.project == "refuse":
-            raise TrystError(ErrorCode.RUN_ACTIVE, "a run is active", where="run", got="one", remedy="wait for it")
+            raise GemelError(ErrorCode.RUN_ACTIVE, "a run is active", where="run", got="one", remedy="wait for it")
         if request.project == "fail":
             raise KeyError(PLANTED)
         if request.project == "disk":
-            raise OSError(errno.ENOSPC, "No space left on device", "/var/lib/tryst/carole/blobs")
+            raise OSError(errno.ENOSPC, "No space left on device", "/var/lib/gemel/carole/blobs")
         if request.project == "import":
             raise ModuleNotFoundError("No module named 'altair'", name="altair")
         if request.project == "long":
-            raise TrystError(ErrorCode.PARAMETER, "x" * 100_000)
+            raise GemelError(ErrorCode.PARAMETER, "x" * 100_000)
         return coordination_pb2.GetProjectResponse(specification=caller(context).name)
 
     def WatchRun(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
@@ -86,8 +86,8 @@ def get(connection: Connection, project: str) -> Any:
     return connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project))
 
 
-def refusal(connection: Connection, project: str) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refusal(connection: Connection, project: str) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         get(connection, project)
     return caught.value
 
@@ -103,7 +103,7 @@ def test_a_custodian_is_denied_the_coordinators_methods(server: RunningServer, p
 
 def test_a_method_without_a_servicer_is_no_way_around(coordinator: Connection) -> None:
     stub = coordinator.stub(custody_pb2_grpc.CustodyStub)
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         coordinator.call(stub.NextTask, custody_pb2.NextTaskRequest())
 
 
@@ -161,7 +161,7 @@ def test_an_exception_in_a_stream_is_no_different(
     stub = coordinator.stub(coordination_pb2_grpc.CoordinationStub)
     stream = coordinator.watch(stub.WatchRun, coordination_pb2.WatchRunRequest(), deadline=5)
     assert next(stream).run == "first"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         next(stream)
     assert caught.value.code is ErrorCode.INTERNAL
     assert PLANTED not in str(caught.value) + "".join(capfd.readouterr()) + caplog.text
@@ -174,7 +174,7 @@ def test_a_message_beyond_the_limit_is_refused(coordinator: Connection) -> None:
 
 def test_a_port_in_use_is_a_configuration_error(server: RunningServer, parties: Provisioned) -> None:
     folder = parties.parties["carole"].path
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         start_server(f"127.0.0.1:{server.port}", [], Trust(folder, Role.LINKER))
     assert caught.value.code is ErrorCode.CONFIGURATION
 
@@ -209,7 +209,7 @@ def test_what_is_wrong_with_the_service_itself_stays_in_its_log(
     assert "/var/lib" not in str(error)
     line = next(line for line in capfd.readouterr().out.splitlines() if "service failed a call" in line)
     assert "error" in line
-    assert "/var/lib/tryst/carole/blobs" in line
+    assert "/var/lib/gemel/carole/blobs" in line
 
 
 def test_a_missing_package_is_no_incident(coordinator: Connection, capfd: pytest.CaptureFixture[str]) -> None:

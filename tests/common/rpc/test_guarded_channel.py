@@ -7,16 +7,16 @@ import sys
 
 PROGRAM = """
 import grpc
-from tryst.common.errors import TrystError
-from tryst.common.rpc.client import Connection
-from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from gemel.common.errors import GemelError
+from gemel.common.rpc.client import Connection
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 
 connection = Connection("127.0.0.1:9", "carole", grpc.ssl_channel_credentials())
 method = connection.stub(custody_pb2_grpc.CustodyStub).NextTask
 connection.close()
 try:
     connection.call(method, custody_pb2.NextTaskRequest())
-except TrystError as error:
+except GemelError as error:
     print(error.code.name, error.what)
 """
 

@@ -11,21 +11,21 @@ import grpc
 import pytest
 from cryptography import x509
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki import PARTIES, Authority, Members, PartyFolder, accept, assemble, certify, enrol
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.enrolment_requests import load_enrolment_request
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.server import RunningServer, start_server
+from gemel.common.rpc.tls import TlsFiles, channel_credentials
+from gemel.common.rpc.trust import Trust, TrustWatch
+from gemel.protos.linkage.v1 import coordination_pb2_grpc
 from tests.common.pki.own_pki import OwnPki
 from tests.common.rpc.test_trust import Coordination, asked, eventually
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki import PARTIES, Authority, Members, PartyFolder, accept, assemble, certify, enrol
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.enrolment_requests import load_enrolment_request
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.server import RunningServer, start_server
-from tryst.common.rpc.tls import TlsFiles, channel_credentials
-from tryst.common.rpc.trust import Trust, TrustWatch
-from tryst.protos.linkage.v1 import coordination_pb2_grpc
 
 CAROLE = "carole.unit.example"
-COORDINATOR = "spiffe://office.example/tryst/coordinator"
+COORDINATOR = "spiffe://office.example/gemel/coordinator"
 
 
 class World:
@@ -76,7 +76,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setattr("tryst.common.rpc.trust.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("gemel.common.rpc.trust.LOOK_SECONDS", 0.05)
     made = World(tmp_path / "parties")
     yield made
     made.watch.stop()
@@ -85,7 +85,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def refused(world: World, name: str) -> ErrorCode:
     role = PARTIES[name]
-    with world.connected(name, role) as connection, pytest.raises(TrystError) as caught:
+    with world.connected(name, role) as connection, pytest.raises(GemelError) as caught:
         asked(connection)
     return caught.value.code
 
@@ -103,7 +103,7 @@ def test_both_are_known_by_their_names_and_renewed_while_connected(world: World)
             assert asked(connection) == "coordinator"
         # A list with another name of Carole's reaches those who are connected.
         connection.renew(channel, "other.example")
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             asked(connection)
         assert caught.value.code is ErrorCode.UNAVAILABLE
         connection.renew(channel, "localhost")
@@ -119,13 +119,13 @@ def test_another_members_pki_makes_no_coordinator(world: World) -> None:
     """Carole trusts the unit's authority in the handshake, for herself; it certifies the coordinator's name."""
     world.unit.renew(world.folders["coordinator"].path, uris=[COORDINATOR])
     certificate = world.folders["coordinator"]
-    with pytest.raises(TrystError, match="not as the membership list has it"):
+    with pytest.raises(GemelError, match="not as the membership list has it"):
         TlsFiles.load(certificate.path, Role.COORDINATOR)
     # An impostor's program does not look at its own certificate.
     credentials = grpc.ssl_channel_credentials(
         certificate.linker.read_bytes(), certificate.tls_key.read_bytes(), certificate.certificate.read_bytes()
     )
-    with Connection(world.address, CAROLE, credentials) as connection, pytest.raises(TrystError) as caught:
+    with Connection(world.address, CAROLE, credentials) as connection, pytest.raises(GemelError) as caught:
         asked(connection)
     assert caught.value.code is ErrorCode.NOT_ADMITTED
 
@@ -134,13 +134,13 @@ def test_another_members_pki_makes_no_carole(world: World) -> None:
     """The office's authority certifies Carole's DNS name: no caller trusts it for her."""
     carole = world.folders["carole"]
     world.office.renew(carole.path, dns=[CAROLE])
-    with pytest.raises(TrystError, match="no chain leads"):
+    with pytest.raises(GemelError, match="no chain leads"):
         TlsFiles.load(carole.path, Role.LINKER)
     impostor = grpc.ssl_server_certificate_configuration(
         [(carole.tls_key.read_bytes(), carole.certificate.read_bytes())], root_certificates=carole.callers.read_bytes()
     )
     world.trust._read = replace(world.trust._read, served=impostor)
-    with world.connected() as connection, pytest.raises(TrystError) as caught:
+    with world.connected() as connection, pytest.raises(GemelError) as caught:
         asked(connection)
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
@@ -148,7 +148,7 @@ def test_another_members_pki_makes_no_carole(world: World) -> None:
 def test_a_certificate_that_its_pki_renews_wrongly_changes_nothing(world: World) -> None:
     before = world.shown()
     world.unit.renew(world.folders["carole"].path, dns=["other.unit.example"])
-    with pytest.raises(TrystError, match="not as the membership list has it"):
+    with pytest.raises(GemelError, match="not as the membership list has it"):
         world.trust._load()
     assert world.shown() == before
     with world.connected() as connection:

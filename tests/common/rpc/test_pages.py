@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc import pages
-from tryst.protos.linkage.v1 import coordination_pb2, project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc import pages
+from gemel.protos.linkage.v1 import coordination_pb2, project_pb2
 
 
 @given(
@@ -54,6 +54,6 @@ def test_no_more_is_read_than_a_page_and_the_entry_after_it() -> None:
 
 def test_pages_that_do_not_end_are_refused() -> None:
     following = {"": "a", "a": "b", "b": "a"}
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         list(pages.every_page(lambda after: coordination_pb2.ListProjectsResponse(next=following[after]), "list"))
     assert caught.value.code is ErrorCode.MALFORMED

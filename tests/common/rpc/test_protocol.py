@@ -9,18 +9,18 @@ from typing import Any
 import grpc
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import Provisioned, provision
-from tryst.common.rpc import dispatch, outgoing_calls
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.protocol import OLDEST_CALLERS, OLDEST_SERVICE, PROTOCOL_KEY, require_caller
-from tryst.common.rpc.server import start_server
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.trust import Trust
-from tryst.common.versions import PROTOCOL
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.rpc import dispatch, outgoing_calls
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.protocol import OLDEST_CALLERS, OLDEST_SERVICE, PROTOCOL_KEY, require_caller
+from gemel.common.rpc.server import start_server
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.trust import Trust
+from gemel.common.versions import PROTOCOL
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
 
 NAMES = {Role.COORDINATOR: "coordinator", Role.CUSTODIAN_A: "alice"}
 
@@ -86,7 +86,7 @@ def test_a_caller_that_is_too_old(
 ) -> None:
     speaking(monkeypatch, outgoing_calls, protocol)
     refusal = f"takes no {role} that speaks a protocol before 3, got protocol {protocol or 1}"
-    with pytest.raises(TrystError, match=refusal) as caught:
+    with pytest.raises(GemelError, match=refusal) as caught:
         call(port, parties, role)
     # The former release has no code above 34, and reads no words of one that it does not know.
     assert caught.value.code is ErrorCode.WRONG_STATE
@@ -99,12 +99,12 @@ def test_a_service_that_is_too_old(
 ) -> None:
     speaking(monkeypatch, dispatch, protocol)
     got = f"of an older release than this program, .* got protocol {protocol or 1}; wait until"
-    with pytest.raises(TrystError, match=got):
+    with pytest.raises(GemelError, match=got):
         call(port, parties, Role.CUSTODIAN_A)
 
 
 @pytest.mark.parametrize("named", ["", "0", "-1", "2.0", "two", "9" * 9, "\u0662"])
 def test_what_is_no_number_is_the_first_protocol(named: str) -> None:
     for role in (Role.CUSTODIAN_A, Role.COORDINATOR):
-        with pytest.raises(TrystError, match="got protocol 1"):
+        with pytest.raises(GemelError, match="got protocol 1"):
             require_caller(role, [(PROTOCOL_KEY, named)])

@@ -10,9 +10,9 @@ from typing import Any
 import grpc
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.missing_module import installing
-from tryst.common.rpc.status import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import installing
+from gemel.common.rpc.status import (
     CROSSINGS,
     MAX_RETRY_SECONDS,
     METADATA_KEY,
@@ -46,7 +46,7 @@ class Failed(grpc.RpcError):
 
 @pytest.mark.parametrize("code", ErrorCode)
 def test_every_code(code: ErrorCode) -> None:
-    error = TrystError(code, f"planted {PLANTED}", where=PLANTED, got=PLANTED, remedy=PLANTED, retry_seconds=2.5)
+    error = GemelError(code, f"planted {PLANTED}", where=PLANTED, got=PLANTED, remedy=PLANTED, retry_seconds=2.5)
     status = status_of(code)
     sent = for_others(error)
     assert status is not grpc.StatusCode.OK
@@ -78,9 +78,9 @@ def test_exceptions_of_pythons_own_that_an_operator_can_act_on() -> None:
     driver = typed(ModuleNotFoundError("No module named 'psycopg'", name="psycopg"))
     assert driver is not None
     assert (driver.code, driver.remedy) == (ErrorCode.MODULE_MISSING, installing("postgres"))
-    folder = typed(ModuleNotFoundError("No module named 'tryst.risk'", name="tryst.risk"))
+    folder = typed(ModuleNotFoundError("No module named 'gemel.risk'", name="gemel.risk"))
     assert folder is not None
-    assert "tryst.risk" in folder.what
+    assert "gemel.risk" in folder.what
     assert "deploy/README.md" in folder.remedy
     assert typed(OSError(errno.EACCES, "Permission denied")) is None
     assert typed(KeyError("x")) is None
@@ -96,10 +96,10 @@ def test_a_pause_that_is_none_is_not_believed(seconds: object) -> None:
 
 
 def test_a_long_pause_is_bounded_and_an_older_service_names_none() -> None:
-    entry, _ = to_metadata(TrystError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=1e9))
+    entry, _ = to_metadata(GemelError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=1e9))
     read = from_rpc_error(Failed(grpc.StatusCode.RESOURCE_EXHAUSTED, (entry,)), "here")
     assert read.retry_seconds == MAX_RETRY_SECONDS
-    entry, _ = to_metadata(TrystError(ErrorCode.NOT_FOUND, "x"))
+    entry, _ = to_metadata(GemelError(ErrorCode.NOT_FOUND, "x"))
     assert "retry_seconds" not in json.loads(entry[1])
 
 
@@ -115,7 +115,7 @@ def test_refusals_of_grpc_itself() -> None:
 
 
 def test_an_error_keeps_its_pause_between_processes() -> None:
-    error = pickle.loads(pickle.dumps(TrystError(ErrorCode.BUSY, "x", retry_seconds=1.5)))  # noqa: S301
+    error = pickle.loads(pickle.dumps(GemelError(ErrorCode.BUSY, "x", retry_seconds=1.5)))  # noqa: S301
     assert error.retry_seconds == 1.5
 
 

@@ -14,16 +14,16 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.server import RunningServer, start_server
-from tryst.common.rpc.tls import TlsFiles, channel_credentials
-from tryst.common.rpc.trust import Trust
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.server import RunningServer, start_server
+from gemel.common.rpc.tls import TlsFiles, channel_credentials
+from gemel.common.rpc.trust import Trust
 
 CALL = health_pb2.HealthCheckRequest()
 
@@ -59,8 +59,8 @@ def check(server: RunningServer, credentials: grpc.ChannelCredentials, name: str
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
-def refusal(attempt) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refusal(attempt) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         attempt()
     return caught.value
 

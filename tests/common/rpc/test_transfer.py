@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.transfer import IN_FLIGHT, Content, Fetch, send
-from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
-from tryst.protos.linkage.v1 import custody_pb2, transfer_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.transfer import IN_FLIGHT, Content, Fetch, send
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
+from gemel.protos.linkage.v1 import custody_pb2, transfer_pb2
 
 LONG = b"".join(bytes([number]) * CHUNK_BYTES for number in range(6)) + b"the end"
 
@@ -45,7 +45,7 @@ class Service:
         with self._lock:
             self._now -= 1
             if chunk.index == self.fail_at:
-                raise TrystError(ErrorCode.UNAVAILABLE, "no answer")
+                raise GemelError(ErrorCode.UNAVAILABLE, "no answer")
             self.order.append(chunk.index)
             self.got[chunk.index] = chunk
 
@@ -72,7 +72,7 @@ def test_what_is_sent_arrives_the_first_chunk_alone_and_never_more_than_a_few_at
 
 def test_a_transfer_that_broke_off_goes_on_with_what_is_missing() -> None:
     service = Service(fail_at=3)
-    with pytest.raises(TrystError, match="no answer"):
+    with pytest.raises(GemelError, match="no answer"):
         service.send(Content.of(LONG))
     missing = sorted(set(range(7)) - service.got.keys())
     assert 3 in missing
@@ -103,7 +103,7 @@ def test_a_step_that_raises_ends_the_transfer() -> None:
 def test_kept_content_that_has_changed_is_not_sent() -> None:
     kept = Content.of(LONG)
     service = Service()
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         service.send(replace(kept, read=lambda index: kept.read(index)[::-1] if index == 6 else kept.read(index)))
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert 6 not in service.got
@@ -136,13 +136,13 @@ def test_what_is_fetched_is_what_was_kept_with_its_root(content: bytes) -> None:
     ],
 )
 def test_what_a_service_may_not_send_is_not_believed(change: Callable[[Chunk], Chunk], code: ErrorCode) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         Service(change=change).fetch(max_bytes=len(LONG)).whole()
     assert caught.value.code is code
     assert caught.value.where == "here"
 
 
 def test_a_whole_that_is_too_long_is_refused_at_its_first_chunk() -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         next(iter(Service().fetch(max_bytes=6 * CHUNK_BYTES)))
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT

@@ -16,17 +16,17 @@ import pytest
 from cryptography import x509
 from structlog.testing import capture_logs
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
-from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import Provisioned, provision
-from tryst.common.rpc.client import Connection
-from tryst.common.rpc.server import RunningServer, caller, start_server
-from tryst.common.rpc.tls import channel_credentials
-from tryst.common.rpc.trust import Trust, TrustWatch
-from tryst.coordinator.client.terminal import show_ending
-from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import Validity, server_name
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.server import RunningServer, caller, start_server
+from gemel.common.rpc.tls import channel_credentials
+from gemel.common.rpc.trust import Trust, TrustWatch
+from gemel.coordinator.client.terminal import show_ending
+from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 LINKER = server_name(Role.LINKER)
 
@@ -75,7 +75,7 @@ class Served:
 
 @pytest.fixture
 def served(parties: Provisioned, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr("tryst.common.rpc.trust.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("gemel.common.rpc.trust.LOOK_SECONDS", 0.05)
     running = Served(parties)
     yield running
     running.watch.stop()
@@ -122,11 +122,11 @@ def test_a_removed_member_is_refused_on_a_connection_that_is_open(
         served.folder.members.write_text(without(served.trust.members, "coordinator", others.members))
         served.reloaded.acquire(timeout=30)
         eventually(lambda: served.trust.members.named("coordinator").certificate != _certificate(parties))
-        with pytest.raises(TrystError) as refused:
+        with pytest.raises(GemelError) as refused:
             asked(connection)
         assert refused.value.code is ErrorCode.NOT_ADMITTED
         served.service.go_on.release()
-        with pytest.raises(TrystError) as ended:
+        with pytest.raises(GemelError) as ended:
             next(stream)
         assert ended.value.code is ErrorCode.NOT_ADMITTED
     with connected(served, others, "coordinator") as connection:
@@ -166,7 +166,7 @@ def test_what_cannot_be_used_changes_nothing(served: Served, parties: Provisione
     with connected(served, parties, "coordinator") as connection:
         served.folder.members.write_text("version: 1\nmembers: []\n")
         served.folder.certificate.write_text("no certificate")
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             Trust(served.folder.path, Role.LINKER)
         assert served.certificate() == before
         assert asked(connection) == "coordinator"
@@ -191,7 +191,7 @@ def test_a_caller_renews_its_certificate_while_it_is_connected(
         )
         served.folder.members.write_text(without(served.trust.members, "coordinator", others.members))
         eventually(lambda: served.trust.members.named("coordinator").certificate == _certificate(others))
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             connection.call(stub.GetProject, request)
         connection.renew(channel_credentials(others.parties["coordinator"].path, Role.COORDINATOR), LINKER)
         assert connection.call(stub.GetProject, request, attempts=5).specification == "coordinator"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.sharing.gates import Shared
+from gemel.common.sharing.gates import Shared
 
 
 def shares_of(value: NDArray[np.uint64], seed: int | None = None) -> tuple[Shared, Shared, Shared]:

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
+from gemel.common.sharing.bit_slices import difference_slices, rows_of, slices_of
+from gemel.common.sharing.circuits import all_ones, lockstep
+from gemel.common.sharing.counting import adder_plan, at_most, counted, less_than
+from gemel.common.sharing.local_session import local_parties, together
 from tests.common.sharing.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
-from tryst.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
-from tryst.common.sharing.bit_slices import difference_slices, rows_of, slices_of
-from tryst.common.sharing.circuits import all_ones, lockstep
-from tryst.common.sharing.counting import adder_plan, at_most, counted, less_than
-from tryst.common.sharing.local_session import local_parties, together
 
 BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 

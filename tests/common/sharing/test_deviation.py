@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.gates import Shared
+from gemel.common.sharing.local_session import LocalChannel, LocalParty, local_parties, together
 from tests.common.sharing.plain import shares_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.gates import Shared
-from tryst.common.sharing.local_session import LocalChannel, LocalParty, local_parties, together
 
 RNG = np.random.default_rng(9)
 X, Y = RNG.integers(0, 1 << 64, (2, 5, 40), dtype=np.uint64)
@@ -93,7 +93,7 @@ def test_one_changed_bit_ends_the_session(
     place: float,
 ) -> None:
     parties, _ = session(*link, int(number * messages[link]), place)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         together(parties, computation)
     assert caught.value.code is ErrorCode.DEVIATION
     assert caught.value.where == STAGE
@@ -106,7 +106,7 @@ def test_every_message_matters(messages: dict[tuple[ComputeParty, ComputeParty],
     for to in (sender.previous, sender.next):
         for number in range(messages[sender, to]):
             parties, _ = session(sender, to, number, 0.4)
-            with pytest.raises(TrystError, match=STAGE):
+            with pytest.raises(GemelError, match=STAGE):
                 together(parties, computation)
 
 
@@ -139,7 +139,7 @@ def cheats(party: LocalParty, errors: dict[int, int]) -> None:
 def test_a_party_that_computes_a_wrong_gate_is_found_before_anything_is_opened(sender: ComputeParty, gate: int) -> None:
     parties = local_parties()
     cheats(parties[sender], {gate: 1 << 17})
-    with pytest.raises(TrystError, match="results of gates differ"):
+    with pytest.raises(GemelError, match="results of gates differ"):
         together(parties, computation)
     assert {opening.what for party in parties for opening in party.openings} == {"check"}
 
@@ -148,7 +148,7 @@ def test_a_party_that_computes_a_wrong_gate_is_found_before_anything_is_opened(s
 def test_a_party_that_computes_a_wrong_random_gate_is_found(sender: ComputeParty) -> None:
     parties = local_parties()
     cheats(parties[sender], {2: 1 << 63})
-    with pytest.raises(TrystError, match=r"random gates are wrong|results of gates differ"):
+    with pytest.raises(GemelError, match=r"random gates are wrong|results of gates differ"):
         together(parties, computation)
 
 
@@ -157,19 +157,19 @@ def test_a_wrong_gate_and_a_random_gate_that_fits_it_do_not_meet() -> None:
     for _ in range(10):
         parties = local_parties()
         cheats(parties[1], {1: (1 << 64) - 1, 2: (1 << 64) - 1})
-        with pytest.raises(TrystError, match=r"random gates are wrong|results of gates differ"):
+        with pytest.raises(GemelError, match=r"random gates are wrong|results of gates differ"):
             together(parties, computation)
 
 
 @pytest.mark.parametrize("sender", tuple(ComputeParty))
 def test_each_honest_party_is_right_about_who_it_can_be(sender: ComputeParty) -> None:
     parties, _ = session(sender, sender.previous, 1, 0.7)
-    errors: dict[ComputeParty, TrystError] = {}
+    errors: dict[ComputeParty, GemelError] = {}
 
     def run(party: LocalParty) -> None:
         try:
             computation(party)
-        except TrystError as error:
+        except GemelError as error:
             errors[party.own] = error
 
     together(parties, run)
@@ -183,7 +183,7 @@ def test_each_honest_party_is_right_about_who_it_can_be(sender: ComputeParty) ->
 
 def test_a_cut_message_names_its_sender() -> None:
     parties, _ = session(ComputeParty.STEWARD, ComputeParty.COORDINATOR, 0, 0.5, cut=True)
-    with pytest.raises(TrystError, match="bytes instead of") as caught:
+    with pytest.raises(GemelError, match="bytes instead of") as caught:
         together(parties, computation)
     assert caught.value.got == "a deviation of the steward"
 
@@ -196,7 +196,7 @@ def test_an_honest_session_goes_through_many_times() -> None:
 
 def test_gates_are_checked_in_between_where_they_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory stays bounded, and a wrong gate of long ago is found without a call of `check`."""
-    monkeypatch.setattr("tryst.common.sharing.party.GATE_WORDS", 500)
+    monkeypatch.setattr("gemel.common.sharing.party.GATE_WORDS", 500)
 
     def run(party: LocalParty) -> int:
         x, y = (held[party.own] for held in HELD)
@@ -207,5 +207,5 @@ def test_gates_are_checked_in_between_where_they_would_be_too_many(monkeypatch: 
     assert min(together(local_parties(), run)) > 0
     parties = local_parties()
     cheats(parties[2], {0: 1})
-    with pytest.raises(TrystError, match="results of gates differ"):
+    with pytest.raises(GemelError, match="results of gates differ"):
         together(parties, run)

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from gemel.common.sharing.gates import add_products, draw_order, gate_differences, pick_gates, scatter_gates
 from tests.common.sharing.plain import shares_of, value_of
-from tryst.common.sharing.gates import add_products, draw_order, gate_differences, pick_gates, scatter_gates
 
 RNG = np.random.default_rng(31)
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.framing import frame, unframe
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.handshake import _PARTS, Handshake, SessionMember, SessionTerms
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.framing import frame, unframe
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.handshake import _PARTS, Handshake, SessionMember, SessionTerms
 
 CAROLE, COORDINATOR, STEWARD = ComputeParty
 NAMES = ("carole", "cora", "stefan")
@@ -88,7 +88,7 @@ OTHERS = {
 def test_a_message_of_another_session_begins_none(made: Callable[[], bytes], got: str) -> None:
     own = handshake(CAROLE)
     own.offer(COORDINATOR)
-    with pytest.raises(TrystError, match=got) as caught:
+    with pytest.raises(GemelError, match=got) as caught:
         own.agreed(COORDINATOR, made())
     assert caught.value.code is ErrorCode.DEVIATION
     assert caught.value.where == "from the coordinator to Carole"

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
+from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.sharing.local_session import local_parties, together
+from gemel.common.sharing.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison
+from gemel.common.sharing.output_slices import output_slices
+from gemel.common.sharing.pair_levels import compare_pairs, presence_of_rows, rows_of
+from gemel.common.sharing.row_words import RowWords
+from gemel.common.sharing.sliced_pairs import SlicedPairs
 from tests.common.sharing.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
-from tryst.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
-from tryst.carole.comparison.thresholds import disagreement_limits
-from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison
-from tryst.common.sharing.output_slices import output_slices
-from tryst.common.sharing.pair_levels import compare_pairs, presence_of_rows, rows_of
-from tryst.common.sharing.row_words import RowWords
-from tryst.common.sharing.sliced_pairs import SlicedPairs
 
 BITS = 128
 BOUNDS = (0.2, 0.5, 0.8, 0.999, 1.0)

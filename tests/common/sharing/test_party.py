@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.local_session import LocalChannel, local_parties, together
+from gemel.common.sharing.vouched_openings import MESSAGE_WORDS, Opening
 from tests.common.sharing.plain import shares_of, value_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.local_session import LocalChannel, local_parties, together
-from tryst.common.sharing.vouched_openings import MESSAGE_WORDS, Opening
 
 RNG = np.random.default_rng(5)
 
@@ -92,7 +92,7 @@ def test_a_long_list_is_opened_by_several_messages_and_a_wrong_word_of_the_last_
 
     np.testing.assert_array_equal(opened(held), x)
     assert max(lengths) == 8 * MESSAGE_WORDS
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         opened((wrong, *held[1:]))
     assert caught.value.code is ErrorCode.DEVIATION
 
@@ -106,7 +106,7 @@ def test_a_coin_is_the_same_for_all_and_another_each_time() -> None:
 
 def test_all_must_have_the_same_bytes() -> None:
     together(local_parties(), lambda party: party.compare(b"x", "the digest of a file"))
-    with pytest.raises(TrystError, match="the digest of a file") as caught:
+    with pytest.raises(GemelError, match="the digest of a file") as caught:
         together(
             local_parties(),
             lambda party: party.compare(

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.sharing import pair_tags, permutation
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.galois import inner
+from gemel.common.sharing.gates import Shared, Words
+from gemel.common.sharing.local_session import LocalChannel, LocalParty, Parties, local_parties, together
+from gemel.common.sharing.pair_tags import check_tags, inner_products, tagged
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.permutation import permuted
 from tests.common.sharing.plain import shares_of, value_of
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing import pair_tags, permutation
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.galois import inner
-from tryst.common.sharing.gates import Shared, Words
-from tryst.common.sharing.local_session import LocalChannel, LocalParty, Parties, local_parties, together
-from tryst.common.sharing.pair_tags import check_tags, inner_products, tagged
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.permutation import permuted
 
 STAGE = "permute pairs"
 PARTIES = tuple(ComputeParty)
@@ -125,7 +125,7 @@ ROWS = np.arange(8, dtype=np.uint64).reshape(4, 2)
 
 
 def refused(parties: Parties, held: Sequence[Shared] | None = None) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         permute(parties, held or shares_of(ROWS))
     assert caught.value.code is ErrorCode.DEVIATION
     assert STAGE in caught.value.where
@@ -228,7 +228,7 @@ def test_an_error_passes_only_if_it_fits_the_key_that_no_party_knows() -> None:
         run(parties, lambda party, _: check_tags(party, rows[party.own], keys[party.own]), before)
 
     check(error)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         check(error ^ np.array([0, 0, 1], dtype=np.uint64))
     assert caught.value.code is ErrorCode.DEVIATION
 

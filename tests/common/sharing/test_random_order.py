@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from tryst.common.sharing import random_order as module
-from tryst.common.sharing.random_order import random_order
-from tryst.common.sharing.streams import Stream
+from gemel.common.sharing import random_order as module
+from gemel.common.sharing.random_order import random_order
+from gemel.common.sharing.streams import Stream
 
 
 def defined(words: list[int], n: int) -> list[int]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.local_session import LocalChannel, LocalParty, local_parties, together
+from gemel.common.sharing.output_bits import ComparedField, PairComparison
+from gemel.common.sharing.pair_levels import compare_pairs
+from gemel.common.sharing.row_words import RowWords
+from gemel.common.sharing.streams import Stream
 from tests.common.sharing.plain import shares_of
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.local_session import LocalChannel, LocalParty, local_parties, together
-from tryst.common.sharing.output_bits import ComparedField, PairComparison
-from tryst.common.sharing.pair_levels import compare_pairs
-from tryst.common.sharing.row_words import RowWords
-from tryst.common.sharing.streams import Stream
 
 WORDS = RowWords((("given", 64), ("family", 128)), ("other",))
 COMPARISON = PairComparison(

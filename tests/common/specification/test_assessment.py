@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.specifications import heading
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     dump_specification,
     encoding_digest,
     json_schema,
@@ -15,6 +14,7 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
+from tests.specifications import heading
 
 BASE = (
     heading("risky")
@@ -147,13 +147,13 @@ def test_what_is_refused(old: str, new: str, words: str) -> None:
     if "illness, kind" in new:
         text = text.replace("illness, holder: bob", "illness, holder: both")
     assert old in text
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         load_specification(text.replace(old, new), "t")
     assert words in str(caught.value)
 
 
 def test_policy_without_a_section() -> None:
-    with pytest.raises(TrystErrors, match="no `assessment` section"):
+    with pytest.raises(GemelErrors, match="no `assessment` section"):
         load_specification(BASE + "release: {assessment: policy}\n", "t")
 
 
@@ -222,6 +222,6 @@ def test_allowed_coarsenings_are_written_back_signed_and_explained() -> None:
 )
 def test_which_coarsenings_are_refused(old: str, new: str, words: str) -> None:
     assert old in LADDERS
-    with pytest.raises(TrystErrors, match=r"assessment\.protect") as caught:
+    with pytest.raises(GemelErrors, match=r"assessment\.protect") as caught:
         load_specification(LADDERS.replace(old, new), "t")
     assert words in str(caught.value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.fellegi_sunter import MPrior
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import dump_specification, encoding_digest, load_specification
 from tests.specifications import heading
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.fellegi_sunter import MPrior
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import dump_specification, encoding_digest, load_specification
 
 FIELDS = """
 fields:
@@ -48,5 +48,5 @@ def test_they_reach_the_plan_and_no_signature() -> None:
     ],
 )  # fmt: skip
 def test_beliefs_that_cannot_hold_are_refused(m_prior: str, what: str) -> None:
-    with pytest.raises(TrystErrors, match=what):
+    with pytest.raises(GemelErrors, match=what):
         load_specification(text(f"{{m_prior: {m_prior}}}"))

@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from tests.specifications import heading
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification import (
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
     specification_digest,
     specification_notes,
 )
+from tests.specifications import heading
 
 TEXT = (
     heading("keyed", "block_keyed")
@@ -86,7 +86,7 @@ def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_enc
     ],
 )
 def test_what_needs_values_across_the_file_is_refused_with_its_reason(old: str, new: str, reason: str):
-    with pytest.raises(TrystErrors, match=reason):
+    with pytest.raises(GemelErrors, match=reason):
         load_specification(TEXT.replace(old, new))
     if "comparator" not in new:
         load_specification(TEXT.replace("block_keyed", "open").replace(old, new))
@@ -153,7 +153,7 @@ def test_a_join_by_carole_is_noted_for_every_approver_and_is_no_other_encoding()
 )
 def test_a_join_by_carole_is_never_without_a_cap_nor_in_another_mode(section: str, mode: str, reason: str):
     text = TEXT.replace(", split: sex", "").replace("mode: block_keyed", f"mode: {mode}")
-    with pytest.raises(TrystErrors, match=reason):
+    with pytest.raises(GemelErrors, match=reason):
         load_specification(text + section)
 
 
@@ -171,7 +171,7 @@ def test_the_notes_state_the_caps_on_requested_rows():
 def test_above_the_cap_it_is_refused():
     capped = load_specification(TEXT + CAPPED.replace("20000", "3")).resolution
     capped.refuse_above(3, "Alice", "here")
-    with pytest.raises(TrystError, match=r"at most 3 records of Alice.*got 4") as caught:
+    with pytest.raises(GemelError, match=r"at most 3 records of Alice.*got 4") as caught:
         capped.refuse_above(4, "Alice", "here")
     assert caught.value.code is ErrorCode.LEAKAGE
     load_specification(TEXT).resolution.refuse_above(10**9, "Alice", "here")
@@ -179,7 +179,7 @@ def test_above_the_cap_it_is_refused():
 
 def test_without_blocking_it_is_refused():
     text = TEXT[: TEXT.index("blocking:")] + TEXT[TEXT.index("retention:") :]
-    with pytest.raises(TrystErrors, match="blocking: mode block_keyed needs a blocking rule"):
+    with pytest.raises(GemelErrors, match="blocking: mode block_keyed needs a blocking rule"):
         load_specification(text)
 
 
@@ -187,7 +187,7 @@ def test_a_rule_with_an_issue_of_its_own_still_counts_as_a_rule():
     text = (
         TEXT[: TEXT.index("  - {name: born, keys")] + "  - {name: born, keyz: 1}\n" + TEXT[TEXT.index("retention:") :]
     )
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         load_specification(text)
     assert "needs a blocking rule" not in str(caught.value)
 
@@ -253,5 +253,5 @@ def test_what_a_rule_withholds_is_part_of_the_encoding_and_noted():
     ],
 )
 def test_what_cannot_be_withheld(text: str, path: str, what: str):
-    with pytest.raises(TrystErrors, match=re.escape(path) + ".*" + what):
+    with pytest.raises(GemelErrors, match=re.escape(path) + ".*" + what):
         load_specification(text)

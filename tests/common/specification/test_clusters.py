@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.common.errors import GemelError
+from gemel.common.specification import dump_specification, load_specification, specification_notes
 from tests.specifications import heading
-from tryst.common.errors import TrystError
-from tryst.common.specification import dump_specification, load_specification, specification_notes
 
 FIELDS = """
 fields:
@@ -39,7 +39,7 @@ def test_it_is_accepted_and_kept(mode: str) -> None:
 @pytest.mark.parametrize(
     ("extra", "mode", "reason", "remedy"),
     [
-        (RULE, "block_keyed", "compares no rows of one file with each other", "tryst duplicates"),
+        (RULE, "block_keyed", "compares no rows of one file with each other", "gemel duplicates"),
         (VARIABLES + "latent: {}\n", "open", "latent step judges pairs", "drop `latent`"),
         ("release: {alice: draws}\n", "open", "linkages are drawn for given persons", "grant alice links or pairs"),
         ("quality: {check_field: sex}\n", "open", "share its records", "drop `quality`"),
@@ -47,7 +47,7 @@ def test_it_is_accepted_and_kept(mode: str) -> None:
     ],
 )
 def test_what_supposes_one_link_of_a_record_is_refused(extra: str, mode: str, reason: str, remedy: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         load_specification(text(extra, mode))
     message = str(caught.value)
     assert "links.assignment" in message

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from pytest import MonkeyPatch  # noqa: PT013
 
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.common.specification.model.resolution import MAX_JOINS
+from gemel.common.specification.text.digest import canonical_json
 from tests.common.specification.example import EXAMPLE
 from tests.common.specification.test_block_keyed import TEXT as BLOCK_KEYED
-from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.common.specification.model.resolution import MAX_JOINS
-from tryst.common.specification.text.digest import canonical_json
 
 
 def example(**changes: Any) -> Specification:
@@ -115,7 +115,7 @@ def test_the_specification_digest_is_as_documented() -> None:
     }
     plain = example().model_dump(mode="json", exclude=newer)
     content = canonical_json(plain)
-    assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()
+    assert specification_digest(example()) == hashlib.sha256(b"gemel specification digest 1\x00" + content).digest()
     assert content.startswith(
         b'{"assessment":null,"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",'
     )

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.specification import KINDS, LEVELS, STEPS, Specification, dump_specification, load_specification
 from tests.common.specification.example import EXAMPLE
-from tryst.common.specification import KINDS, LEVELS, STEPS, Specification, dump_specification, load_specification
 
 words = st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,9}", fullmatch=True)

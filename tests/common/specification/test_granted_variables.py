@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.specifications import heading
-from tryst.common.errors import TrystErrors
-from tryst.common.parties import Side
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.parties import Side
+from gemel.common.specification import (
     Specification,
     dump_specification,
     load_specification,
     specification_digest,
     specification_notes,
 )
-from tryst.common.specification.model.granted_variables import Transfer
-from tryst.common.specification.notes.granted_variables import granted_columns
-from tryst.common.web.specification_words import specification_shown
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.specification.notes.granted_variables import granted_columns
+from gemel.common.web.specification_words import specification_shown
+from tests.specifications import heading
 
 HEAD = heading("people", alice="rec_id", bob="number")
 FIELDS = """
@@ -41,7 +41,7 @@ def spec(release: str, more: str = "") -> Specification:
 
 
 def refusal(release: str, more: str = "") -> str:
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         spec(release, more)
     return str(caught.value)
 

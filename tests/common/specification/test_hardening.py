@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.specifications import heading
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     BlockingKey,
     dump_specification,
     encoding_digest,
@@ -16,9 +15,10 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
-from tryst.common.specification.model.fields import MAX_LISTED
-from tryst.common.specification.text.digest import _encoded_part
-from tryst.common.specification.text.reading import MAX_BYTES
+from gemel.common.specification.model.fields import MAX_LISTED
+from gemel.common.specification.text.digest import _encoded_part
+from gemel.common.specification.text.reading import MAX_BYTES
+from tests.specifications import heading
 
 PLAIN = (
     heading("salted")
@@ -74,7 +74,7 @@ def listed(words: str, text: str = PLAIN) -> str:
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_a_remedy(text: str, reason: str) -> None:
-    with pytest.raises(TrystErrors, match=reason):
+    with pytest.raises(GemelErrors, match=reason):
         load_specification(text)
 
 

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.common.specification.example import EXAMPLE
-from tests.common.specification.test_variables import VARIABLES
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,
@@ -18,6 +16,8 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
+from tests.common.specification.example import EXAMPLE
+from tests.common.specification.test_variables import VARIABLES
 
 TRAINING = {"by": "alice", "sha256": "0a" * 32, "records": 500}
 JOINT = {"by": "bob", "sha256": "0b" * 32, "cells": 12}
@@ -104,7 +104,7 @@ def test_notes_state_who_sends_what_of_whom():
     ],
 )
 def test_what_makes_no_sense_is_refused(latent: dict[str, Any], where: str, what: str):
-    with pytest.raises(TrystErrors) as raised:
+    with pytest.raises(GemelErrors) as raised:
         spec_with(**latent)
     found = [str(error) for error in raised.value.errors]
     assert any(f", {where}: " in issue and what in issue for issue in found), found
@@ -114,12 +114,12 @@ def test_what_makes_no_sense_is_refused(latent: dict[str, Any], where: str, what
 def test_a_file_without_a_column_is_refused():
     """Keys that are only compared fields have no categories."""
     for latent in ({"training": TRAINING}, {"joint": JOINT}):
-        with pytest.raises(TrystErrors, match="would have no column"):
+        with pytest.raises(GemelErrors, match="would have no column"):
             spec_with([VARIABLES[2]], keys=["sex"], **latent)
 
 
 def test_a_variable_may_not_have_the_name_of_the_column_of_counts():
     counted = [VARIABLES[0], {**VARIABLES[1], "name": "Count"}]
     assert spec_with(counted, training=TRAINING).value_variables[1].name == "Count"
-    with pytest.raises(TrystErrors, match="rename the variable"):
+    with pytest.raises(GemelErrors, match="rename the variable"):
         spec_with(counted, joint=JOINT)

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, dump_specification, load_specification, read_specification
 from tests.common.specification.example import EXAMPLE
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, dump_specification, load_specification, read_specification
 
 
 def issues(text: str) -> list[str]:
     """The issues found in a text, one line each."""
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         load_specification(text, "linkage.yaml")
     assert caught.value.code is ErrorCode.SPECIFICATION
     assert str(caught.value).startswith("linkage.yaml: ")
@@ -250,7 +250,7 @@ def test_a_specification_made_in_python_is_checked_too() -> None:
     data["blocking"] = [{"name": "x", "keys": [{"field": "unknown"}]}]
     data["model"]["tolerance"] = 1e-8
     data["fields"][0]["missing"] = ["x"]
-    with pytest.raises(TrystErrors, match="no compared field has this name"):
+    with pytest.raises(GemelErrors, match="no compared field has this name"):
         Specification.model_validate(data)
 
 
@@ -259,12 +259,12 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + EXAMPLE.encode())
     assert read_specification(path) == load_specification(EXAMPLE)
     path.write_bytes(EXAMPLE.encode("utf-16"))
-    with pytest.raises(TrystError, match="UTF-8"):
+    with pytest.raises(GemelError, match="UTF-8"):
         read_specification(path)
     path.write_bytes(b"#" * 300_000)
-    with pytest.raises(TrystErrors, match="at most 262144 bytes"):
+    with pytest.raises(GemelErrors, match="at most 262144 bytes"):
         read_specification(path)
-    with pytest.raises(TrystError, match="cannot be read, got no such file"):
+    with pytest.raises(GemelError, match="cannot be read, got no such file"):
         read_specification(tmp_path / "absent.yaml")
 
 
@@ -296,7 +296,7 @@ def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
     ],
 )
 def test_decisions_that_make_no_sense_are_refused(links, message) -> None:
-    with pytest.raises(TrystErrors, match=message):
+    with pytest.raises(GemelErrors, match=message):
         load_specification(changed(links=links))
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.papers._jaccard import variance
-from tryst.common.specification.model.defaults import LEVELS
-from tryst.common.specification.model.noise_tolerance import (
+from gemel.common.specification.model.defaults import LEVELS
+from gemel.common.specification.model.noise_tolerance import (
     REACHED,
     SEPARATION,
     confused,

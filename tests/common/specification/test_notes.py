@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import Specification, load_specification, specification_notes
-from tryst.coordinator.demonstration.people.insured import insured_specification
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import Specification, load_specification, specification_notes
+from gemel.coordinator.demonstration.people.insured import insured_specification
 
 EXAMPLE = load_specification(Path(__file__).with_name("example.yaml").read_text())
 
@@ -115,7 +115,7 @@ def test_what_exact_probabilities_disclose_is_stated() -> None:
         {"exact_probabilities": "both", "bob": "statistics"},
         {"exact_probabilities": "bob", "bob": "nothing"},
     ):
-        with pytest.raises(TrystErrors, match="no probabilities of pairs"):
+        with pytest.raises(GemelErrors, match="no probabilities of pairs"):
             Specification.model_validate({**EXAMPLE.model_dump(), "release": release})
 
 
@@ -128,7 +128,7 @@ def test_what_exact_probabilities_disclose_is_stated() -> None:
     ],
 )
 def test_draws_that_cannot_be_made_are_refused(changes: dict[str, Any], what: str) -> None:
-    with pytest.raises((TrystErrors, ValidationError), match=what):
+    with pytest.raises((GemelErrors, ValidationError), match=what):
         text(**changes)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.specifications import heading
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
     specification_digest,
     specification_notes,
 )
+from tests.specifications import heading
 
 FIELDS = """
 fields:
@@ -98,7 +98,7 @@ BLOCKED = "blocking:\n  - {name: by, keys: [{field: %s}]%s}\n"
     ],
 )
 def test_what_it_is_refused_with(document: str, where: str, what: str) -> None:
-    with pytest.raises(TrystErrors) as refused:
+    with pytest.raises(GemelErrors) as refused:
         load_specification(document)
     assert any(where in str(error) and what in str(error) for error in refused.value.errors), str(refused.value)
 
@@ -106,7 +106,7 @@ def test_what_it_is_refused_with(document: str, where: str, what: str) -> None:
 def test_two_other_fields_must_be_compared() -> None:
     two = heading("two", "open") + "fields:\n  - {name: born, kind: date, date: {order: ymd}}\n"
     two += "  - {name: sex, kind: category}\nquality: {check_field: sex}\n" + RETENTION
-    with pytest.raises(TrystErrors, match="fewer than two other fields are compared"):
+    with pytest.raises(GemelErrors, match="fewer than two other fields are compared"):
         load_specification(two)
 
 
@@ -118,7 +118,7 @@ assessment: {fractions: {alice: 1, bob: 1, combined: 1}, limits: {false_links: 0
 
 
 def test_a_limit_on_false_links_needs_an_estimate() -> None:
-    with pytest.raises(TrystErrors, match="nothing estimates the share of false links"):
+    with pytest.raises(GemelErrors, match="nothing estimates the share of false links"):
         load_specification(text(ASSESSED))
     for quality in ("{check_field: sex}", "{decoys: 100}", "{bootstrap: 39}"):
         spec = load_specification(text(f"{ASSESSED}quality: {quality}\n"))

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.specifications import heading
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,
@@ -17,6 +16,7 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
+from tests.specifications import heading
 
 TEXT = (
     heading("people")
@@ -41,7 +41,7 @@ def changed(new: str, old: str = FIRST, more: str = "") -> Specification:
 
 
 def refused(*given: Any, **named: Any) -> str:
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         changed(*given, **named)
     return "\n".join(str(error) for error in caught.value.errors)
 

@@ -7,11 +7,11 @@ import re
 import pytest
 from pydantic import BaseModel
 
-from tryst.common.specification import BlockingRule, Custodian, FieldSpec, Specification, VariableSpec
-from tryst.common.specification.model.assessment import AssessmentSpec, MeasureLimits
-from tryst.common.specification.model.content import SpecificationContent
-from tryst.common.specification.model.section import Section
-from tryst.common.specification.text.reference import specification_reference
+from gemel.common.specification import BlockingRule, Custodian, FieldSpec, Specification, VariableSpec
+from gemel.common.specification.model.assessment import AssessmentSpec, MeasureLimits
+from gemel.common.specification.model.content import SpecificationContent
+from gemel.common.specification.model.section import Section
+from gemel.common.specification.text.reference import specification_reference
 
 REFERENCE = specification_reference()
 HEADINGS = re.findall(r"^## (.+)$", REFERENCE, re.MULTILINE)
@@ -47,7 +47,7 @@ def test_every_section_has_one_heading() -> None:
 
     # The top level has a heading of other words, and the base of the limits is no section of its own.
     others = {Section, SpecificationContent, MeasureLimits}
-    in_model = {found for found in below(Section) if found.__module__.startswith("tryst.common.specification.model")}
+    in_model = {found for found in below(Section) if found.__module__.startswith("gemel.common.specification.model")}
     reachable = [heading for heading in HEADINGS if heading.startswith("`")]
     assert len(reachable) == len(set(reachable))
     assert len(reachable) == len(in_model - others)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tryst.common.specification import KINDS, STEPS, Specification, json_schema
+from gemel.common.specification import KINDS, STEPS, Specification, json_schema
 
 
 def test_it_is_json_and_refuses_unknown_keys_everywhere() -> None:

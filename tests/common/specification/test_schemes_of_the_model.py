@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.common.specification.example import EXAMPLE
-from tryst.carole.engine.specified import plan_of
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.carole.engine.specified import plan_of
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,
@@ -15,6 +14,7 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
+from tests.common.specification.example import EXAMPLE
 
 
 def with_scheme(scheme: str):
@@ -45,7 +45,7 @@ def test_a_scheme_is_kept_explained_and_needs_no_new_signatures(scheme):
 
 
 def test_an_unknown_scheme_is_refused_with_the_choices():
-    with pytest.raises(TrystErrors, match="multinomial, exact, lr_weighted or log_lr_weighted"):
+    with pytest.raises(GemelErrors, match="multinomial, exact, lr_weighted or log_lr_weighted"):
         with_scheme("binary")
 
 
@@ -59,5 +59,5 @@ def test_frequencies_and_missing_as_a_level_need_no_new_signatures_and_reach_the
     assert [field.value_frequencies for field in plan_of(spec).fields][:2] == [True, False]
     assert plan_of(spec).present == (spec.fields[0].name,)
     data["model"]["scheme"] = "lr_weighted"
-    with pytest.raises(TrystErrors, match="need weights that are ratios of probabilities"):
+    with pytest.raises(GemelErrors, match="need weights that are ratios of probabilities"):
         Specification.model_validate(data)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.common.specification.test_block_keyed import ASSESSMENT, VARIABLES
-from tests.common.specification.test_block_keyed import TEXT as BLOCK_KEYED
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
     specification_digest,
     specification_notes,
 )
+from tests.common.specification.test_block_keyed import ASSESSMENT, VARIABLES
+from tests.common.specification.test_block_keyed import TEXT as BLOCK_KEYED
 
 TEXT = BLOCK_KEYED.replace("mode: block_keyed", "mode: shared")
 ANALYST = "release: {variables: [{to: dora, alice: [income]}]}\n"
@@ -59,7 +59,7 @@ def test_who_computes_is_approved_by_all_and_sealed_to() -> None:
     ],
 )
 def test_what_it_refuses_and_why(section: str, reason: str) -> None:
-    with pytest.raises(TrystErrors, match=reason) as caught:
+    with pytest.raises(GemelErrors, match=reason) as caught:
         load_specification(f"{TEXT}{section}\n")
     assert len(caught.value.errors) == 1
 
@@ -67,7 +67,7 @@ def test_what_it_refuses_and_why(section: str, reason: str) -> None:
 @pytest.mark.parametrize("mode", ["open", "trusted", "block_keyed"])
 def test_no_one_computes_in_another_mode(mode: str) -> None:
     text = TEXT.replace("mode: shared", f"mode: {mode}").replace(", split: sex", "")
-    with pytest.raises(TrystErrors, match=r"compute: three parties compute together in mode shared only"):
+    with pytest.raises(GemelErrors, match=r"compute: three parties compute together in mode shared only"):
         load_specification(f"{text}compute: {{steward: university}}\n")
     default = load_specification(f"{text}compute: {{coordinator: coordinator}}\n")
     assert specification_digest(default) == specification_digest(load_specification(text))
@@ -103,12 +103,12 @@ def test_no_one_computes_in_another_mode(mode: str) -> None:
     ],
 )
 def test_fields_and_rules_that_cannot_be_shared(old: str, new: str, reason: str) -> None:
-    with pytest.raises(TrystErrors, match=reason):
+    with pytest.raises(GemelErrors, match=reason):
         load_specification(TEXT.replace(old, new))
 
 
 def test_a_mode_that_is_no_word_is_an_error_like_others() -> None:
-    with pytest.raises(TrystErrors, match="mode"):
+    with pytest.raises(GemelErrors, match="mode"):
         load_specification(TEXT.replace("mode: shared", "mode: [shared]"))
 
 
@@ -130,7 +130,7 @@ def test_the_notes_state_what_each_party_sees_and_what_two_could_read() -> None:
         "Carole sees how many candidate pairs have each pattern",
         "for up to 0.25 of the joins of a record's rows",
         "Each custodian learns which of its records",
-        "does not run `tryst compute`, the run waits",
+        "does not run `gemel compute`, the run waits",
         "In mode shared a rule's `split` is part of every key (name by sex)",
     ):
         assert seen in rest

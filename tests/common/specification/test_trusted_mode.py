@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.common.specification.example import EXAMPLE
-from tryst.common.errors import TrystErrors
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
     specification_digest,
     specification_notes,
 )
+from tests.common.specification.example import EXAMPLE
 
 TRUSTED = EXAMPLE.replace("mode: open", "mode: trusted")
 
@@ -44,15 +44,15 @@ def test_comparators_are_chosen_by_field_and_written_out_again():
 
 def test_open_mode_has_no_comparator():
     text = EXAMPLE.replace("    key_domain: given\n", "    key_domain: given\n    comparator: jaro\n")
-    with pytest.raises(TrystErrors, match=r"fields\[1\]\.comparator.*mode trusted only"):
+    with pytest.raises(GemelErrors, match=r"fields\[1\]\.comparator.*mode trusted only"):
         load_specification(text)
     spec = load_specification(EXAMPLE)
     assert spec.comparator_of(spec.field("surname")) == "jaccard"
 
 
 def test_an_unknown_mode_or_comparator_is_refused():
-    with pytest.raises(TrystErrors, match="open, trusted, block_keyed or shared"):
+    with pytest.raises(GemelErrors, match="open, trusted, block_keyed or shared"):
         load_specification(EXAMPLE.replace("mode: open", "mode: blind"))
     text = TRUSTED.replace("    key_domain: given\n", "    key_domain: given\n    comparator: soundex\n")
-    with pytest.raises(TrystErrors, match="jaro or jaro_winkler"):
+    with pytest.raises(GemelErrors, match="jaro or jaro_winkler"):
         load_specification(text)

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.common.specification.example import EXAMPLE
-from tryst.common.errors import TrystErrors
-from tryst.common.parties import Side
-from tryst.common.specification import (
+from gemel.common.errors import GemelErrors
+from gemel.common.parties import Side
+from gemel.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,
@@ -18,8 +17,9 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
-from tryst.common.specification.model.section import folded_label
-from tryst.common.specification.model.variables import VariableSpec
+from gemel.common.specification.model.section import folded_label
+from gemel.common.specification.model.variables import VariableSpec
+from tests.common.specification.example import EXAMPLE
 
 VARIABLES: list[dict[str, Any]] = [
     {"name": "driving", "holder": "alice", "categories": ["Good", "Poor"], "role": "sensitive"},
@@ -111,7 +111,7 @@ def test_what_must_be_sent_again(change: dict[str, Any]):
 )
 def test_issues_are_named_by_path_with_a_remedy(change: dict[str, Any], where: str, what: str):
     changed = [{**VARIABLES[0], **change}, *VARIABLES[1:]]
-    with pytest.raises(TrystErrors) as raised:
+    with pytest.raises(GemelErrors) as raised:
         load_specification(text(changed))
     found = [str(error) for error in raised.value.errors]
     assert any(f", {where}: " in issue and what in issue for issue in found), found
@@ -119,7 +119,7 @@ def test_issues_are_named_by_path_with_a_remedy(change: dict[str, Any], where: s
 
 def test_all_issues_are_reported_at_once():
     changed = [{**VARIABLES[0], "role": "x"}, {**VARIABLES[1], "categories": ["a", "a"]}, VARIABLES[2]]
-    with pytest.raises(TrystErrors) as raised:
+    with pytest.raises(GemelErrors) as raised:
         load_specification(text(changed).replace("febrl4", "Not A Name"))
     assert len(raised.value.errors) == 3
 
@@ -193,7 +193,7 @@ def test_the_latent_step_is_absent_unless_requested():
     ],
 )
 def test_a_value_model_that_makes_no_sense_is_refused(section: object, variables: object, where: str, what: str):
-    with pytest.raises(TrystErrors) as raised:
+    with pytest.raises(GemelErrors) as raised:
         load_specification(latent(section, variables))
     found = [str(error) for error in raised.value.errors]
     assert any(f", {where}: " in issue and what in issue for issue in found), found
@@ -208,13 +208,13 @@ def test_recipients_of_the_joint_distribution_are_specified_and_noted():
     assert encoding_digest(granted) == encoding_digest(spec)
     assert "Alice receives the joint distribution" in "\n".join(specification_notes(granted))
     assert "receives the joint" not in "\n".join(specification_notes(spec))
-    with pytest.raises(TrystErrors, match="without a latent step"):
+    with pytest.raises(GemelErrors, match="without a latent step"):
         Specification.model_validate({**SPEC.model_dump(), "release": {"joint": "both"}})
-    with pytest.raises(TrystErrors, match="bob receives nothing"):
+    with pytest.raises(GemelErrors, match="bob receives nothing"):
         Specification.model_validate({**spec.model_dump(), "release": {"joint": "both", "bob": "nothing"}})
 
 
 def test_a_variable_with_an_issue_causes_none_of_the_latent_step():
-    with pytest.raises(TrystErrors) as raised:
+    with pytest.raises(GemelErrors) as raised:
         load_specification(latent({}, [VARIABLES[0], {**VARIABLES[1], "holder": "bib"}]))
     assert len(raised.value.errors) == 1

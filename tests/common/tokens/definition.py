@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from itertools import pairwise
 
-from tryst.common.suite import Suite
-from tryst.common.tokens.definition import (
+from gemel.common.suite import Suite
+from gemel.common.tokens.definition import (
     BIGRAM,
     CODE_POINT_BITS,
     DATE_DIGITS,
@@ -45,7 +45,7 @@ def tokens(
         A cleaned value. One without tokens ("", white space, a date of which nothing is known) is a missing
         value.
     tokenisation
-        One of ``tryst.common.tokens.TOKENISATIONS``.
+        One of ``gemel.common.tokens.TOKENISATIONS``.
     key
         32 bytes, key of the hash of words and whole values.
     similar
@@ -56,7 +56,7 @@ def tokens(
 
     Raises
     ------
-    TrystError
+    GemelError
         PARAMETER for an unknown tokenisation, a hash without its key, a value that is too long, or a date
         that is not eight digits.
     """

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.suite import Suite
+from gemel.common.tokens import TOKENISATIONS, tokenise
+from gemel.common.tokens.definition import MAX_LENGTH, PADDING, hashed
 from tests.common.tokens.definition import tokens
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.suite import Suite
-from tryst.common.tokens import TOKENISATIONS, tokenise
-from tryst.common.tokens.definition import MAX_LENGTH, PADDING, hashed
 
 KEY = bytes(range(32))
 
@@ -129,7 +129,7 @@ def test_a_series_is_as_good_as_a_list() -> None:
 @pytest.mark.parametrize("value", ["1915117", "1915-1-7", "191511 7", "١٩١٥١١٠٧", "19151107 "])
 def test_what_is_no_date_is_refused_without_being_shown(value: str) -> None:
     for make in (lambda: tokens(value, "date_parts"), lambda: tokenise(["19151107", value], "date_parts")):
-        with pytest.raises(TrystError, match="1 other values") as caught:
+        with pytest.raises(GemelError, match="1 other values") as caught:
             make()
         assert value not in str(caught.value)
 
@@ -143,7 +143,7 @@ def test_bad_parameters_are_refused() -> None:
         lambda: tokens("a" * (MAX_LENGTH + 1), "bigrams"),
         lambda: tokenise(["a" * (MAX_LENGTH + 1)], "bigrams"),
     ):
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             make()
         assert caught.value.code is ErrorCode.PARAMETER
 

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vectors.make_formats import ALICE, BOB, DIGEST, HYBRID_READER, READER, RUN
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.sealing import seal
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Side
-from tryst.common.wire import granted_variables
-from tryst.common.wire.granted_variables import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing import seal
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Side
+from gemel.common.wire import granted_variables
+from gemel.common.wire.granted_variables import (
     DRAWS,
     ID,
     LINKS,
@@ -29,6 +28,7 @@ from tryst.common.wire.granted_variables import (
     padded_bytes,
     seal_variables,
 )
+from tests.vectors.make_formats import ALICE, BOB, DIGEST, HYBRID_READER, READER, RUN
 
 ABOUT = VariablesContext("golden", RUN, Side.ALICE, DIGEST, "bob")
 IDS = [f"{number:016x}" for number in (3, 7, 11)]
@@ -49,7 +49,7 @@ def opened(sealed: bytes, about: VariablesContext = ABOUT, expected: Expected = 
 
 
 def refused(code: ErrorCode, sealed: bytes, about: VariablesContext = ABOUT, expected: Expected = EXPECTED) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         opened(sealed, about, expected)
     assert caught.value.code is code
     assert not any(value in str(caught.value) for value in ("3100", "north", IDS[0]))
@@ -90,7 +90,7 @@ def test_of_another_recipient_run_project_sender_or_specification_it_does_not_op
 def test_a_message_of_another_signer_or_to_another_key_is_refused() -> None:
     refused(ErrorCode.SIGNATURE, sent(identity=BOB))
     other = b"".join(seal_variables(ALICE, READER.public, ABOUT, {VALUES: VALUES_SENT}))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         open_variables(replace(HYBRID_READER, before=None), ALICE.public, ABOUT, [other], EXPECTED)
     assert caught.value.code is ErrorCode.SEALED
 
@@ -103,7 +103,7 @@ def test_a_cut_or_changed_message_is_refused() -> None:
 
 def raw(content: bytes) -> bytes:
     """A message whose content its custodian has signed, whatever it is."""
-    head = b"tryst variables 1\n" + ALICE.sign(SigningPurpose.VARIABLES, *ABOUT.parts(content))
+    head = b"gemel variables 1\n" + ALICE.sign(SigningPurpose.VARIABLES, *ABOUT.parts(content))
     head += len(content).to_bytes(8, "big")
     padding = bytes(padded_bytes(len(head) + len(content)) - len(head) - len(content))
     return b"".join(seal(HYBRID_READER.public, ABOUT.sealing, [head, content, padding]))
@@ -154,7 +154,7 @@ def test_signed_content_of_another_form_is_refused() -> None:
 
 
 def test_a_message_of_another_length_than_its_own_is_refused() -> None:
-    for content in (b"", b"tryst variables 1\n", b"tryst variables 1\n" + bytes(4096), bytes(4096)):
+    for content in (b"", b"gemel variables 1\n", b"gemel variables 1\n" + bytes(4096), bytes(4096)):
         sealed = b"".join(seal(HYBRID_READER.public, ABOUT.sealing, [content]))
         refused(ErrorCode.UPLOAD_CORRUPT, sealed)
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing import seal
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.wire.row_handles import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing import seal
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.wire.row_handles import (
     ARRAYS,
     HANDLES,
     About,
@@ -33,11 +33,11 @@ ABOUT = About(
     "hips", "5" * 32, Side.ALICE, b"s" * 32, request_digest(RESOLUTION_REQUEST), "coordinator", RESOLVER.public
 )
 GIVEN = {HANDLES: np.array([0, 1, 1], dtype=np.uint32)}
-MAGIC, SIGNATURE_END = b"tryst handles 1\n", 16 + 64
+MAGIC, SIGNATURE_END = b"gemel handles 1\n", 16 + 64
 
 
-def refused(code: ErrorCode, sealed: bytes, about: About = ABOUT, key: SealingKey = RESOLVER) -> TrystError:
-    with pytest.raises(TrystError) as caught:
+def refused(code: ErrorCode, sealed: bytes, about: About = ABOUT, key: SealingKey = RESOLVER) -> GemelError:
+    with pytest.raises(GemelError) as caught:
         open_row_handles(key, ALICE.public, about, sealed)
     assert caught.value.code is code
     return caught.value
@@ -146,7 +146,7 @@ def test_what_a_custodian_signed_is_not_believed_to_be_well_formed(payload: byte
 
 @pytest.mark.parametrize("spoil", [lambda c: b"x" + c, lambda c: c[:-1], lambda c: c[:20], lambda c: b""])
 def test_a_malformed_question_is_refused(spoil: Any) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         RowHandlesRequest.unpack(spoil(RESOLUTION_REQUEST))
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from tryst.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.wire import Manifest, manifest_from_wire, manifest_to_wire
-from tryst.protos.linkage.v1 import contribution_pb2
+from gemel.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.wire import Manifest, manifest_from_wire, manifest_to_wire
+from gemel.protos.linkage.v1 import contribution_pb2
 
 LAYOUT = Layout((SetLayout("", 10, (FieldLayout("surname", 128, 7), FieldLayout("born", 64, 10)), ("born",)),))
 MANIFEST = Manifest("study", Side.BOB, 1, b"e" * 32, b"k" * 8, LAYOUT)
@@ -37,11 +37,11 @@ def test_variables_make_a_manifest_of_version_2() -> None:
     assert message.version == 2
     assert manifest_from_wire(message, **LIMITS) == manifest
     message.version = 1
-    with pytest.raises(TrystError, match="version 2 if and only if a set has variables"):
+    with pytest.raises(GemelError, match="version 2 if and only if a set has variables"):
         manifest_from_wire(message, **LIMITS)
     message.version = 2
     message.sets[0].variables[0].categories = 2**31
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         manifest_from_wire(message, **LIMITS)
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
 
@@ -56,7 +56,7 @@ def test_samples_in_groups_make_a_manifest_of_version_5_and_6_with_codes() -> No
         assert manifest_from_wire(message, **LIMITS) == manifest
         for other in {1, 2, 3, 4, 5, 6, 7} - {version}:
             message.version = other
-            with pytest.raises(TrystError, match="version"):
+            with pytest.raises(GemelError, match="version"):
                 manifest_from_wire(message, **LIMITS)
 
 
@@ -69,7 +69,7 @@ def test_codes_make_a_manifest_of_version_4() -> None:
     assert manifest_from_wire(message, **LIMITS) == manifest
     for version in (2, 3, 5):
         message.version = version
-        with pytest.raises(TrystError, match="version"):
+        with pytest.raises(GemelError, match="version"):
             manifest_from_wire(message, **LIMITS)
 
 
@@ -92,13 +92,13 @@ def test_codes_make_a_manifest_of_version_4() -> None:
     ],
 )
 def test_refusals(change: object, code: ErrorCode) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         manifest_from_wire(sent(change), **LIMITS)
     assert caught.value.code is code
 
 
 def test_body_longer_than_allowed_is_refused() -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         manifest_from_wire(sent(), max_bytes=LAYOUT.total_bytes - 1, max_rows=1000)
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
     assert str(LAYOUT.total_bytes) in str(caught.value)
@@ -135,7 +135,7 @@ def test_a_manifest_of_shares_is_of_version_10() -> None:
     assert manifest_from_wire(message, **LIMITS) == SHARED
     for version in range(1, 10):
         message.version = version
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             manifest_from_wire(message, **LIMITS)
 
 
@@ -160,12 +160,12 @@ def test_a_manifest_of_shares_is_of_version_10() -> None:
 def test_shares_out_of_form_are_refused(change: Callable[[contribution_pb2.Manifest], object], code: ErrorCode) -> None:
     message = contribution_pb2.Manifest.FromString(manifest_to_wire(SHARED).SerializeToString())
     change(message)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         manifest_from_wire(message, **LIMITS)
     assert caught.value.code is code
 
 
 def test_seeds_come_with_shares_alone() -> None:
     message = manifest_to_wire(replace(MANIFEST, sealed_seeds=SHARED.sealed_seeds))
-    with pytest.raises(TrystError, match="0 sealed seeds"):
+    with pytest.raises(GemelError, match="0 sealed seeds"):
         manifest_from_wire(message, **LIMITS)

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing import open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing import open_sealed, seal
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
 
 IDENTITIES = tuple(Identity(IdentityKey.create()) for _ in range(3))
 PUBLIC = (IDENTITIES[0].public, IDENTITIES[1].public, IDENTITIES[2].public)
@@ -29,7 +29,7 @@ BOBS = replace(CONTEXT, side=Side.BOB, upload="f0" * 16, reader="bob", key=BOB.p
 ROWS = np.array([7, 3, 3, 2**32 - 2], dtype=np.uint32)
 N_ROWS = 2**32 - 1
 Parts = tuple[bytes, bytes, bytes]
-MARK = len(b"tryst row shares 1\n")
+MARK = len(b"gemel row shares 1\n")
 
 
 def shares_of(rows: NDArray[np.uint32], seed: int = 1) -> NDArray[np.uint32]:
@@ -56,7 +56,7 @@ WHOLE = parts()
 
 
 def refused(code: ErrorCode, given_parts: Parts, **others: Any) -> str:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         open_rows(others.get("key", ALICE), PUBLIC, others.get("context", CONTEXT), given_parts, N_ROWS)
     assert caught.value.code is code
     return str(caught.value)
@@ -172,7 +172,7 @@ def test_a_flipped_bit_of_a_sealed_part_is_refused() -> None:
 
 def test_numbers_that_the_upload_does_not_have_are_refused() -> None:
     assert open_rows(ALICE, PUBLIC, CONTEXT, WHOLE, int(ROWS.max()) + 1).size
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         open_rows(ALICE, PUBLIC, CONTEXT, WHOLE, int(ROWS.max()))
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
@@ -188,15 +188,15 @@ def test_numbers_that_the_upload_does_not_have_are_refused() -> None:
 )
 def test_a_cut_artifact_is_refused(cut: int, code: ErrorCode) -> None:
     packed = SharedRows(CONTEXT.upload, CONTEXT.session, WHOLE).pack()
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         open_rows(ALICE, PUBLIC, CONTEXT, SharedRows.unpack(packed[:-cut]).parts, N_ROWS)
     assert caught.value.code is code
 
 
 def test_an_artifact_of_another_kind_is_refused() -> None:
     packed = SharedRows(CONTEXT.upload, CONTEXT.session, WHOLE).pack()
-    assert not SharedRows.is_marked(b"tryst rows 1\n" + packed)
-    with pytest.raises(TrystError):
+    assert not SharedRows.is_marked(b"gemel rows 1\n" + packed)
+    with pytest.raises(GemelError):
         SharedRows.unpack(b"y" + packed[1:])
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         SharedRows(CONTEXT.upload, CONTEXT.session, (WHOLE[0], WHOLE[1][:-1], WHOLE[2])).pack()

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from tryst.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import SealingKey
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import ShareSecrets
-from tryst.common.suite import Suite
-from tryst.common.wire.share_headers import HeaderAbout, layout_digest, open_header, seal_header
+from gemel.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import SealingKey
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.suite import Suite
+from gemel.common.wire.share_headers import HeaderAbout, layout_digest, open_header, seal_header
 
 FIELD = FieldLayout("surname", 128, 0, "shared")
 RULE = SetLayout("born", 4, (FIELD,), ("born",), tags=("names",))
@@ -55,23 +55,23 @@ def test_a_party_gets_the_secrets_of_its_two_shares() -> None:
     ],
 )
 def test_a_header_is_of_one_upload_layout_and_reader(other: dict[str, object], code: ErrorCode) -> None:
-    with pytest.raises(TrystError) as error:
+    with pytest.raises(GemelError) as error:
         open_header(KEY, ALICE.public, replace(ABOUT, **other), SEALED)  # type: ignore[arg-type]
     assert error.value.code is code
 
 
 def test_another_signer_key_or_byte_is_refused() -> None:
-    with pytest.raises(TrystError, match="not signed by Alice"):
+    with pytest.raises(GemelError, match="not signed by Alice"):
         open_header(KEY, OTHER.public, ABOUT, SEALED)
     for key, sealed in ((SealingKey.create(), SEALED), (KEY, SEALED[:-1]), (KEY, SEALED + b"x"), (KEY, b"")):
-        with pytest.raises(TrystError) as error:
+        with pytest.raises(GemelError) as error:
             open_header(key, ALICE.public, ABOUT, sealed)
         assert error.value.code is ErrorCode.SEALED
 
 
 def test_secrets_must_be_those_that_all_three_are_given_digests_of() -> None:
     wrong = replace(SECRETS.of(ABOUT.party), second=bytes(32))
-    with pytest.raises(TrystError, match="expected form") as error:
+    with pytest.raises(GemelError, match="expected form") as error:
         open_header(KEY, ALICE.public, ABOUT, seal_header(ALICE, ABOUT, KEY.public, wrong))
     assert error.value.code is ErrorCode.UPLOAD_CORRUPT
 

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.linked_analysis import ANALYSES, study
-from tryst.common.command import app
-from tryst.common.specification import load_specification
+from gemel.common.command import app
+from gemel.common.specification import load_specification
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "analysing.md").read_text(encoding="utf-8")
 SLOPE = 0.5

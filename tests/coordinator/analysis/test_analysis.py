@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tryst.common.errors import TrystError
-from tryst.coordinator.analysis.linked_regression import combined_slope, linked_slope
-from tryst.coordinator.analysis.rubin import combined
+from gemel.common.errors import GemelError
+from gemel.coordinator.analysis.linked_regression import combined_slope, linked_slope
+from gemel.coordinator.analysis.rubin import combined
 
 
 def test_rubins_rules_by_hand():
@@ -34,7 +34,7 @@ def test_degrees_of_freedom_stay_below_those_of_the_analysis():
     ("estimates", "variances"), [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, math.nan], [1, 1]), ([1, 2], [1, -1])]
 )
 def test_what_cannot_be_combined_is_refused(estimates, variances):
-    with pytest.raises(TrystError, match="expected"):
+    with pytest.raises(GemelError, match="expected"):
         combined(estimates, variances)
 
 
@@ -71,7 +71,7 @@ def test_false_links_no_longer_make_the_slope_smaller():
      ([1, 2, math.inf, 4], [1] * 4, "finite")],
 )  # fmt: skip
 def test_bad_input_of_a_slope_is_refused(x, p, what):
-    with pytest.raises(TrystError, match=what):
+    with pytest.raises(GemelError, match=what):
         linked_slope(np.array(x, dtype=float), np.arange(len(x), dtype=float), np.array(p, dtype=float))
 
 

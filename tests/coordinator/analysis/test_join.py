@@ -1,4 +1,4 @@
-"""`tryst join` beside its plain definition; what it refuses; what the file carries of where it comes from."""
+"""`gemel join` beside its plain definition; what it refuses; what the file carries of where it comes from."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-import tryst
-from tryst.common.command import app
-from tryst.common.documents.provenance import CLASSES, EXACT, Provenance, read_provenance
-from tryst.common.errors import ErrorCode
-from tryst.common.parties import Side
-from tryst.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
-from tryst.coordinator.analysis.share_files import numbers_of
+import gemel
+from gemel.common.command import app
+from gemel.common.documents.provenance import CLASSES, EXACT, Provenance, read_provenance
+from gemel.common.errors import ErrorCode
+from gemel.common.parties import Side
+from gemel.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
+from gemel.coordinator.analysis.share_files import numbers_of
 
 
 def provenance(side: str, run: str = "run-1", *, exact: bool = False, assignment: str = "one_to_one") -> Provenance:
@@ -66,7 +66,7 @@ def options(folder: Path, *more: str) -> list[str]:
 
 def refused(*arguments: str) -> str:
     done = CliRunner().invoke(app, list(arguments))
-    assert isinstance(done.exception, tryst.TrystError), done.output
+    assert isinstance(done.exception, gemel.GemelError), done.output
     return str(done.exception)
 
 
@@ -102,7 +102,7 @@ def test_each_custodian_alone_and_then_a_third_party(shares: Path) -> None:
         done = CliRunner().invoke(app, ["join", f"--{side}", str(shares / side / "results/people/run-1"), *own])
         assert done.exit_code == 0, done.output
         assert "identifier" not in pl.read_parquet(passed[side]).columns
-    again = tryst.join(dict(passed))
+    again = gemel.join(dict(passed))
     assert again.frame.equals(pl.read_parquet(shares / "linked.parquet"))
     assert again.provenance is not None
     assert again.provenance.sides == ["alice", "bob"]
@@ -213,6 +213,6 @@ def test_numbers_are_those_that_are_written_as_numbers() -> None:
 
 def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "links.parquet").write_text("no")
-    with pytest.raises(tryst.TrystError, match="cannot be read as a Parquet file") as caught:
-        tryst.join({"alice": tmp_path})
+    with pytest.raises(gemel.GemelError, match="cannot be read as a Parquet file") as caught:
+        gemel.join({"alice": tmp_path})
     assert caught.value.code is ErrorCode.SOURCE

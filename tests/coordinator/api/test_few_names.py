@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import tryst
+import gemel
 
 FIELDS = ["given", "surname", "sex", "town", "postcode"]
 N, COMMON = 1000, 500
@@ -70,7 +70,7 @@ def files(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 )
 def test_it_is_linked(seed: int, left_out: str) -> None:
     alice, bob = (table.drop(left_out) if left_out else table for table in files(seed))
-    links = tryst.link(alice, bob, tryst.draft(alice, bob, truth="person"), seed=seed).links
+    links = gemel.link(alice, bob, gemel.draft(alice, bob, truth="person"), seed=seed).links
     found = links.join(alice.select("id", one="person"), left_on="alice", right_on="id").join(
         bob.select("id", other="person"), left_on="bob", right_on="id"
     )

@@ -1,4 +1,4 @@
-"""`import tryst` as a notebook uses it: lazy, documented by examples that run, the same whatever holds the records."""
+"""`import gemel` as a notebook uses it: lazy, documented by examples that run, the same whatever holds the records."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-import tryst
+import gemel
+from gemel.common.errors import ErrorCode
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tests.packaging.test_startup import HEAVY
-from tryst.common.errors import ErrorCode
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = (
-    "tryst.coordinator.api.frames",
-    "tryst.coordinator.api.linking",
-    "tryst.coordinator.api.specifications",
+    "gemel.coordinator.api.frames",
+    "gemel.coordinator.api.linking",
+    "gemel.coordinator.api.specifications",
 )
 TEXT = f"""
 version: 1
@@ -45,8 +45,8 @@ def people() -> Tables:
 
 
 @pytest.fixture(scope="module")
-def linked(people: Tables) -> tryst.LinkedFiles:
-    return tryst.link(*people, TEXT)
+def linked(people: Tables) -> gemel.LinkedFiles:
+    return gemel.link(*people, TEXT)
 
 
 @pytest.mark.parametrize("module", EXAMPLES)
@@ -57,49 +57,49 @@ def test_the_examples_of_docstrings_are_right(module: str) -> None:
 
 
 def test_the_name_alone_imports_nothing_heavy() -> None:
-    program = "import json, sys, tryst; dir(tryst); print(json.dumps(sorted(sys.modules)))"
+    program = "import json, sys, gemel; dir(gemel); print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     modules = set(json.loads(done.stdout))
     assert not modules & {*HEAVY, "pydantic", "typer"}
-    assert not [name for name in modules if name.startswith("tryst.")]
+    assert not [name for name in modules if name.startswith("gemel.")]
 
 
 def test_an_installation_without_the_coordinators_folder_names_what_lacks() -> None:
     """As in a custodian's image."""
     program = (
-        "import sys, tryst; sys.modules['tryst.coordinator'] = None\n"
-        "from tryst.common.errors import TrystError; tryst.risk\n"
-        "try: tryst.link\nexcept TrystError as error: print(error.code, error)"
+        "import sys, gemel; sys.modules['gemel.coordinator'] = None\n"
+        "from gemel.common.errors import GemelError; gemel.risk\n"
+        "try: gemel.link\nexcept GemelError as error: print(error.code, error)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert "tryst.coordinator" in done.stdout
+    assert "gemel.coordinator" in done.stdout
     assert "is not installed" in done.stdout
 
 
 def test_every_public_name_is_there() -> None:
-    for name in tryst.PUBLIC:
-        assert getattr(tryst, name).__doc__, name
-        assert name in dir(tryst)
+    for name in gemel.PUBLIC:
+        assert getattr(gemel, name).__doc__, name
+        assert name in dir(gemel)
     with pytest.raises(AttributeError, match="no attribute 'lnik'"):
-        tryst.lnik  # noqa: B018
+        gemel.lnik  # noqa: B018
 
 
-def test_the_same_of_polars_pandas_arrow_and_paths(people: Tables, linked: tryst.LinkedFiles, tmp_path: Path) -> None:
+def test_the_same_of_polars_pandas_arrow_and_paths(people: Tables, linked: gemel.LinkedFiles, tmp_path: Path) -> None:
     a, b = people
     a.write_csv(tmp_path / "a.csv")
     b.write_parquet(tmp_path / "b.parquet")
     forms = [(a.to_pandas(), b.to_arrow()), (tmp_path / "a.csv", str(tmp_path / "b.parquet")), (a.lazy(), b)]
     for left, right in forms:
-        assert tryst.link(left, right, linked.specification).pairs.equals(linked.pairs)
+        assert gemel.link(left, right, linked.specification).pairs.equals(linked.pairs)
 
 
-def test_another_seed_signs_otherwise(people: Tables, linked: tryst.LinkedFiles) -> None:
-    other = tryst.link(*people, linked.specification, seed=2)
+def test_another_seed_signs_otherwise(people: Tables, linked: gemel.LinkedFiles) -> None:
+    other = gemel.link(*people, linked.specification, seed=2)
     assert not other.pairs.equals(linked.pairs)
     assert abs(other.links.height - linked.links.height) <= 2
 
 
-def test_the_links_are_judged_and_shown(people: Tables, linked: tryst.LinkedFiles) -> None:
+def test_the_links_are_judged_and_shown(people: Tables, linked: gemel.LinkedFiles) -> None:
     judged = linked.evaluate(*people, TRUTH)
     assert judged.at_decision.f1 > 0.9
     assert judged.matches == 40
@@ -115,7 +115,7 @@ def test_the_links_are_judged_and_shown(people: Tables, linked: tryst.LinkedFile
 
 
 def test_drawn_linkages_are_of_the_same_pairs(people: Tables) -> None:
-    drawn = tryst.link(*people, TEXT + "release: {alice: draws, bob: draws, draws: 5}\n")
+    drawn = gemel.link(*people, TEXT + "release: {alice: draws, bob: draws, draws: 5}\n")
     assert drawn.draws is not None
     assert drawn.draws["draw"].unique().sort().to_list() == [0, 1, 2, 3, 4]
     kept = drawn.draws.join(drawn.pairs, on=["alice", "bob"], how="inner")
@@ -124,14 +124,14 @@ def test_drawn_linkages_are_of_the_same_pairs(people: Tables) -> None:
 
 
 def test_records_that_are_none_are_refused_without_a_value(people: Tables) -> None:
-    with pytest.raises(tryst.TrystError, match="polars, pandas or Arrow") as caught:
-        tryst.link([1, 2], [3], TEXT)
+    with pytest.raises(gemel.GemelError, match="polars, pandas or Arrow") as caught:
+        gemel.link([1, 2], [3], TEXT)
     assert caught.value.code is ErrorCode.SOURCE
     import pandas as pd
 
     mixed = pd.DataFrame({IDENTIFIER: ["confidential", 2], "surname": ["a", "b"]})
-    with pytest.raises(tryst.TrystError, match="several types") as caught:
-        tryst.draft(mixed, mixed)
+    with pytest.raises(gemel.GemelError, match="several types") as caught:
+        gemel.draft(mixed, mixed)
     assert "confidential" not in str(caught.value)
-    with pytest.raises(tryst.TrystError, match="expected a size"):
-        tryst.link(*people, TEXT, memory="many")
+    with pytest.raises(gemel.GemelError, match="expected a size"):
+        gemel.link(*people, TEXT, memory="many")

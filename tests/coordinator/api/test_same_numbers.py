@@ -1,4 +1,4 @@
-"""`tryst.link` has the links and probabilities of the three services, to the last bit, under the same keys."""
+"""`gemel.link` has the links and probabilities of the three services, to the last bit, under the same keys."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 import polars as pl
 import pytest
 
-import tryst
+import gemel
+from gemel.alice import PARTY as ALICE
+from gemel.bob import PARTY as BOB
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.state.custodian_state import State
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.custodian.steps.seed_agreement import SEED
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.disclosure import with_policy
+from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
-from tryst.alice import PARTY as ALICE
-from tryst.bob import PARTY as BOB
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.steps.seed_agreement import SEED
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.disclosure import with_policy
-from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import rehearse_into
 
 Files = Mapping[Side, Path]
 
@@ -48,8 +48,8 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
 
 
-def demonstration(folder: Path, *, variables: bool) -> tuple[Files, tryst.Specification]:
-    """What `tryst demo` makes of 150 people, without measuring its draft."""
+def demonstration(folder: Path, *, variables: bool) -> tuple[Files, gemel.Specification]:
+    """What `gemel demo` makes of 150 people, without measuring its draft."""
     rng = np.random.default_rng(4)
     alice, bob = two_files(150, 150, 75, 0.2, rng)
     if variables:
@@ -64,9 +64,9 @@ def demonstration(folder: Path, *, variables: bool) -> tuple[Files, tryst.Specif
 
 
 def rehearsed_and_linked(
-    files: Files, spec: tryst.Specification, out: Path, patch: pytest.MonkeyPatch
-) -> tuple[pl.DataFrame, pl.DataFrame, tryst.LinkedFiles]:
-    """Pairs and links of a rehearsal, and what `tryst.link` makes of the same files under the custodians' keys."""
+    files: Files, spec: gemel.Specification, out: Path, patch: pytest.MonkeyPatch
+) -> tuple[pl.DataFrame, pl.DataFrame, gemel.LinkedFiles]:
+    """Pairs and links of a rehearsal, and what `gemel.link` makes of the same files under the custodians' keys."""
     noise: dict[Side, NoiseKey] = {}
     seeds: list[bytes] = []
     pairs: list[pl.DataFrame] = []
@@ -86,13 +86,13 @@ def rehearsed_and_linked(
     look_before_the_end(patch, look)
     rehearse_into(out, spec, files[Side.ALICE], files[Side.BOB], None, Narrator(explain=False), "1GiB", 1)
     assert seeds[0] == seeds[1]
-    keys = tryst.Keys(Seed(seeds[0]), noise)
-    linked = tryst.link(files[Side.ALICE], files[Side.BOB], spec, keys=keys, memory="1GiB", threads=1)
+    keys = gemel.Keys(Seed(seeds[0]), noise)
+    linked = gemel.link(files[Side.ALICE], files[Side.BOB], spec, keys=keys, memory="1GiB", threads=1)
     both = pairs[0].join(pairs[1].select("pair_id", bob="identifier"), on="pair_id").rename({"identifier": "alice"})
     return both, pl.read_parquet(out / "links.parquet"), linked
 
 
-def assert_same(both: pl.DataFrame, links: pl.DataFrame, linked: tryst.LinkedFiles) -> None:
+def assert_same(both: pl.DataFrame, links: pl.DataFrame, linked: gemel.LinkedFiles) -> None:
     """The same pairs and links, with the same floating-point numbers."""
     columns = ["alice", "bob", "link_probability", "linked"]
     assert set(linked.pairs.select(columns).rows()) == set(both.select(columns).rows())
@@ -115,7 +115,7 @@ def test_of_febrl4(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for side, name in zip(Side, ("dataset4a", "dataset4b"), strict=True):
         table = pl.read_csv(shared / f"data/febrl/{name}.csv", infer_schema=False)
         table.rename(str.strip).with_columns(pl.all().str.strip_chars()).write_csv(files[side])
-    both, links, linked = rehearsed_and_linked(files, tryst.check(FEBRL4).specification, tmp_path / "out", monkeypatch)
+    both, links, linked = rehearsed_and_linked(files, gemel.check(FEBRL4).specification, tmp_path / "out", monkeypatch)
     assert_same(both, links, linked)
     right = links.select((pl.col("alice").str.extract(r"(\d+)") == pl.col("bob").str.extract(r"(\d+)")).mean()).item()
     assert links.height > 4_500

@@ -1,11 +1,11 @@
-"""`tryst.link` in mode shared: three parties on shares find what mode block_keyed finds."""
+"""`gemel.link` in mode shared: three parties on shares find what mode block_keyed finds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-import tryst
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+import gemel
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
 SPECIFICATION = """\
 version: 1
@@ -33,8 +33,8 @@ def test_the_links_are_those_of_block_keyed() -> None:
     alice, bob = (table.drop(TRUTH) for table in tables)
     links = {}
     for mode in ("block_keyed", "shared"):
-        spec = tryst.check(SPECIFICATION.replace("MODE", mode)).specification
-        found = tryst.link(alice, bob, spec, keys=tryst.Keys.of_number(1), memory="1GiB", threads=1)
+        spec = gemel.check(SPECIFICATION.replace("MODE", mode)).specification
+        found = gemel.link(alice, bob, spec, keys=gemel.Keys.of_number(1), memory="1GiB", threads=1)
         links[mode] = set(found.links.select("alice", "bob").rows())
         assert found.statistics.linkage.links == len(links[mode])
     true = tables[0].join(tables[1], on=TRUTH, suffix="_bob").select(IDENTIFIER, f"{IDENTIFIER}_bob").rows()

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.ceremony.configurations import WRITERS, Joined, configure
+from gemel.common.ceremony.place import PROGRAM, Place
+from gemel.common.configuration import parse_configuration
+from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.pki.membership_file import Membership
+from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from tests.vectors.make_formats import ANALYST_MEMBERS
-from tryst.common.ceremony.configurations import WRITERS, Joined, configure
-from tryst.common.ceremony.place import PROGRAM, Place
-from tryst.common.configuration import parse_configuration
-from tryst.common.parties import CUSTODIANS, Role
-from tryst.common.pki.membership_file import Membership
-from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 
 
 def test_every_role_has_a_program_and_what_writes_its_configuration() -> None:

@@ -1,11 +1,11 @@
-"""How `tryst project watch` ends, by what became of the result."""
+"""How `gemel project watch` ends, by what became of the result."""
 
 from __future__ import annotations
 
 import pytest
 
-from tryst.coordinator.client.run_ending import HELD, REFUSED, ending_of
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.coordinator.client.run_ending import HELD, REFUSED, ending_of
+from gemel.protos.linkage.v1 import project_pb2
 
 REASON = "the result was refused: its disclosure risk is above a limit"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.pki import Members
+from gemel.common.suite import Suite
 from tests.specifications import heading
-from tryst.common.command import app
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.pki import Members
-from tryst.common.suite import Suite
 
 SPECIFICATION = (
     heading("suites")

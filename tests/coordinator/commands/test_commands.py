@@ -18,18 +18,18 @@ import polars as pl
 import pytest
 import typer
 
+from gemel.common.command import SUBCOMMANDS, app, subcommand
+from gemel.common.pki.provisioning import PARTIES
+from gemel.coordinator.demonstration.people import TRUTH, two_files
 from tests.specifications import heading
-from tryst.common.command import SUBCOMMANDS, app, subcommand
-from tryst.common.pki.provisioning import PARTIES
-from tryst.coordinator.demonstration.people import TRUTH, two_files
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(*arguments: object, folder: Path, status: int = 1) -> str:
-    """Run ``tryst`` as a process in a folder; what it printed, each run of blanks as one."""
+    """Run ``gemel`` as a process in a folder; what it printed, each run of blanks as one."""
     done = subprocess.run(
-        [sys.executable, "-m", "tryst.common.command", *map(str, arguments)],
+        [sys.executable, "-m", "gemel.common.command", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=folder,
@@ -52,11 +52,11 @@ def every_command() -> Iterator[tuple[str, ...]]:
         for name, child in getattr(command, "commands", {}).items():
             yield from below(child, (*path, name))
 
-    return below(TRYST, ())
+    return below(GEMEL, ())
 
 
-TRYST = typer.main.get_command(app)
-TRYST.commands = {name: subcommand(name) for name in TRYST.commands}  # type: ignore[attr-defined]
+GEMEL = typer.main.get_command(app)
+GEMEL.commands = {name: subcommand(name) for name in GEMEL.commands}  # type: ignore[attr-defined]
 COMMANDS = list(every_command())
 
 
@@ -73,7 +73,7 @@ def test_the_table_has_the_first_sentence_of_each_commands_help(name: str) -> No
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_help(path: tuple[str, ...]) -> None:
-    command = TRYST
+    command = GEMEL
     context = click.Context(command)
     for name in path:
         command = command.commands[name]  # type: ignore[attr-defined]
@@ -221,7 +221,7 @@ def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
         ).write_csv(tmp_path / name)
     printed = run("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", folder=tmp_path, status=0)
     assert "open mode" in printed
-    assert "Next" in printed or "tryst rehearse linkage.yaml" in printed
+    assert "Next" in printed or "gemel rehearse linkage.yaml" in printed
     text = (tmp_path / "linkage.yaml").read_text()
     assert "Quaxadovich" not in text + printed
     assert "-05-17" not in text + printed
@@ -278,12 +278,12 @@ def test_a_live_project_with_no_service_running(tmp_path: Path) -> None:
     printed = run("init", "parties", "--address", "127.0.0.1:1", folder=tmp_path, status=0)
     for party in PARTIES:
         assert str(tmp_path / "parties" / party) in printed
-    assert "tryst carole serve" in printed
+    assert "gemel carole serve" in printed
     printed = run("project", "status", "--config", "parties/coordinator/coordinator.yaml", folder=tmp_path)
     assert "127.0.0.1:1: the service does not answer" in printed
     assert "check that it runs" in printed
     printed = run("alice", "status", "--config", "parties/alice/alice.yaml", folder=tmp_path)
-    assert "Alice's service is not running; start it with `tryst alice serve`" in printed
+    assert "Alice's service is not running; start it with `gemel alice serve`" in printed
     printed = run("alice", "serve", "--config", "parties/bob/bob.yaml", folder=tmp_path)
     assert "expected a certificate for the role custodian-a, got custodian-b" in printed
     printed = run("init", "parties", "--address", "127.0.0.1:1", folder=tmp_path)

@@ -8,11 +8,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import load_specification
-from tryst.coordinator.commands import demo
-from tryst.coordinator.draft import specification_draft
-from tryst.coordinator.rehearsal import output_folder
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import load_specification
+from gemel.coordinator.commands import demo
+from gemel.coordinator.draft import specification_draft
+from gemel.coordinator.rehearsal import output_folder
 
 
 def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[str, str]:
@@ -29,7 +29,7 @@ def test_of_few_people_it_states_that_the_draft_was_not_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     printed, text = shown(tmp_path, monkeypatch)
-    assert "was not measured, as `tryst spec draft` would: each custodian measures it" in printed
+    assert "was not measured, as `gemel spec draft` would: each custodian measures it" in printed
     assert "Measured on files of" not in text
 
 
@@ -75,6 +75,6 @@ def test_other_modes_are_refused(options: tuple[str, ...], tmp_path: Path, monke
     app = typer.Typer()
     app.command()(demo.command)
     ran = CliRunner().invoke(app, ["--out", str(tmp_path), "--people", "300", *options])
-    assert isinstance(ran.exception, TrystError)
+    assert isinstance(ran.exception, GemelError)
     assert ran.exception.code is ErrorCode.PARAMETER
     assert not (tmp_path / "linkage.yaml").exists()

@@ -1,4 +1,4 @@
-"""`tryst init`: folders whose configurations can be used as they are."""
+"""`gemel init`: folders whose configurations can be used as they are."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gemel.alice import PARTY as ALICE
+from gemel.bob import PARTY as BOB
+from gemel.carole.configuration import load_carole
+from gemel.carole.service.health import check_health
+from gemel.common.command import app
+from gemel.common.configuration import load_configuration
+from gemel.common.custodian.configuration import load_custodian
+from gemel.common.custodian.operator.control import Control
+from gemel.common.custodian.state.keyring import Keyring
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.certificates import host_names, load_certificate
+from gemel.common.pki.provisioning import PARTIES
+from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
+from gemel.coordinator.client.connection import connect
 from tests.ports import free_port
-from tryst.alice import PARTY as ALICE
-from tryst.bob import PARTY as BOB
-from tryst.carole.configuration import load_carole
-from tryst.carole.service.health import check_health
-from tryst.common.command import app
-from tryst.common.configuration import load_configuration
-from tryst.common.custodian.configuration import load_custodian
-from tryst.common.custodian.operator.control import Control
-from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.certificates import host_names, load_certificate
-from tryst.common.pki.provisioning import PARTIES
-from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
-from tryst.coordinator.client.connection import connect
 
 CUSTODIANS = (ALICE, BOB)
 
@@ -96,7 +96,7 @@ def test_carole_listens_where_she_is_called(tmp_path: Path, address: str, listen
 
 @pytest.mark.parametrize("address", ["carole", "carole:", ":7443", "carole:0", "carole:65536", "::1:7443", "carole:７"])
 def test_an_address_without_host_or_port_is_refused_before_anything_is_made(tmp_path: Path, address: str) -> None:
-    with pytest.raises(TrystError, match="expected host:port") as caught:
+    with pytest.raises(GemelError, match="expected host:port") as caught:
         initialise(str(tmp_path / "parties"), "--address", address)
     assert caught.value.code is ErrorCode.PARAMETER
     assert list(tmp_path.iterdir()) == []
@@ -104,7 +104,7 @@ def test_an_address_without_host_or_port_is_refused_before_anything_is_made(tmp_
 
 def test_keys_are_never_overwritten(parties: Path) -> None:
     before = {path: path.read_bytes() for path in parties.rglob("*") if path.is_file()}
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         initialise(str(parties), "--address", "carole:7443")
     assert caught.value.code is ErrorCode.EXISTS
     assert {path: path.read_bytes() for path in parties.rglob("*") if path.is_file()} == before
@@ -116,10 +116,10 @@ def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Pat
     shown = initialise(str(tmp_path / "made here"), "--address", f"127.0.0.1:{port}")
     shutil.move(tmp_path / "made here", tmp_path / "parties")
     shown = shown.replace("made here", "parties")
-    lines = re.findall(r"^  tryst (\w+) serve --config (\S+)", shown, re.MULTILINE)
+    lines = re.findall(r"^  gemel (\w+) serve --config (\S+)", shown, re.MULTILINE)
     assert [party for party, _ in lines] == ["carole", "alice", "bob"]
     configurations = {party: Path(config) for party, config in lines}
-    (init,) = re.findall(r"^  tryst (carole init --config \S+)", shown, re.MULTILINE)
+    (init,) = re.findall(r"^  gemel (carole init --config \S+)", shown, re.MULTILINE)
     assert CliRunner().invoke(app, init.split()).exit_code == 0
     with contextlib.ExitStack() as stack:
         _serve(stack, "carole", configurations["carole"])
@@ -129,14 +129,14 @@ def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Pat
             _serve(stack, party.name, configurations[party.name])
         for party in CUSTODIANS:
             assert _eventually(partial(_connected, configurations[party.name], party))
-        (coordinator,) = re.findall(r"^  tryst project status --config (\S+)", shown, re.MULTILINE)
+        (coordinator,) = re.findall(r"^  gemel project status --config (\S+)", shown, re.MULTILINE)
         with connect(Path(coordinator)) as connected:
             assert connected.projects() == []
 
 
 def _serve(stack: contextlib.ExitStack, party: str, config: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tryst.common.command", party, "serve", "--config", str(config)],
+        [sys.executable, "-m", "gemel.common.command", party, "serve", "--config", str(config)],
         stdin=subprocess.DEVNULL,
         stderr=stack.enter_context((config.parent / "log").open("w")),
     )
@@ -151,7 +151,7 @@ def _of(parties: Path, party) -> Path:
 def _connected(config: Path, party) -> bool:
     with Control.open(config, party) as control:
         if not control.status().connected:
-            raise TrystError(ErrorCode.UNAVAILABLE, "not yet")
+            raise GemelError(ErrorCode.UNAVAILABLE, "not yet")
     return True
 
 
@@ -161,7 +161,7 @@ def _eventually(look, seconds: float = 60.0):
     while True:
         try:
             return look()
-        except TrystError as error:
+        except GemelError as error:
             if error.code is not ErrorCode.UNAVAILABLE or time.monotonic() > deadline:
                 raise
         time.sleep(0.05)
@@ -179,13 +179,13 @@ def test_health_needs_a_fixed_port_and_a_carole(parties: Path, tmp_path: Path) -
         (by_http, page, '"127.0.0.1:9"', "Carole does not answer"),
     ):
         (tmp_path / "carole.yaml").write_text(given.replace(old, listen))
-        with pytest.raises(TrystError, match=match):
+        with pytest.raises(GemelError, match=match):
             check_health(tmp_path / "carole.yaml")
     check = ["carole", "check", "--json", "--config", str(parties / "carole/carole.yaml")]
     result = CliRunner().invoke(app, check)
     assert result.exit_code == 0, result.output
     notes = {line["check"]: line["what"] for line in json.loads(result.stdout) if line["finding"] == "note"}
-    assert "`tryst carole init` makes it" in notes.pop("store")
+    assert "`gemel carole init` makes it" in notes.pop("store")
     assert set(notes) <= {"address"}  # which another service of this machine may have
     assert CliRunner().invoke(app, ["carole", "init", "--config", check[-1]]).exit_code == 0
     result = CliRunner().invoke(app, check)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.errors import TrystError
-from tryst.coordinator.client.client_configuration import report_language, steward_template, template
-from tryst.coordinator.client.risk_reports import Report, show_report
-from tryst.coordinator.commands import demo, steward
+from gemel.common.errors import GemelError
+from gemel.coordinator.client.client_configuration import report_language, steward_template, template
+from gemel.coordinator.client.risk_reports import Report, show_report
+from gemel.coordinator.commands import demo, steward
 
 
 def configured(tmp_path: Path, text: str, language: str = "") -> Path:
@@ -27,7 +27,7 @@ def test_what_is_given_precedes_the_configuration(text: str, tmp_path: Path, mon
     assert report_language(configured(tmp_path, text), None) == "en"
     assert report_language(configured(tmp_path, text, "de"), None) == "de"
     assert report_language(configured(tmp_path, text, "de"), "fr") == "fr"
-    with pytest.raises(TrystError, match="language"):
+    with pytest.raises(GemelError, match="language"):
         report_language(configured(tmp_path, text, "nl"), None)
 
 
@@ -42,10 +42,10 @@ def test_the_document_stays_as_it_was_sent(
 ) -> None:
     written: dict[str, Any] = {}
     monkeypatch.setattr(
-        "tryst.coordinator.client.risk_reports.write_risk_report",
+        "gemel.coordinator.client.risk_reports.write_risk_report",
         lambda path, document, **given: written.update(given, path=path, document=document),
     )
-    monkeypatch.setattr("tryst.coordinator.client.risk_reports.verdict_lines", lambda _: ["The policy is met"])
+    monkeypatch.setattr("gemel.coordinator.client.risk_reports.verdict_lines", lambda _: ["The policy is met"])
     monkeypatch.setattr(Report, "document", property(lambda self: json.loads(self.text)))
     show_report(Report(b'{"a": 1}', bytes(32)), tmp_path, "de")
     assert (tmp_path / "assessment.json").read_bytes() == b'{"a": 1}'
@@ -56,7 +56,7 @@ def test_the_document_stays_as_it_was_sent(
 def test_a_demonstration_passes_its_language_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
     monkeypatch.setattr(
-        "tryst.coordinator.rehearsal.output_folder.rehearse_into", lambda *_, **options: given.update(options)
+        "gemel.coordinator.rehearsal.output_folder.rehearse_into", lambda *_, **options: given.update(options)
     )
     demo.command(out=tmp_path / "demo", people=40, corrupted=0.2, seed=1, variables=True, language="fr")
     assert given["language"] == "fr"

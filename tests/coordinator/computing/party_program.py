@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tryst.common.ended_in_order import ended_in_order
-from tryst.common.progress import Progress
-from tryst.common.rpc.joined_session import JoinedSession
-from tryst.coordinator.client.connection import Client
-from tryst.coordinator.computing.offered_session import OfferedSession
-from tryst.coordinator.computing.serving import serve
+from gemel.common.ended_in_order import ended_in_order
+from gemel.common.progress import Progress
+from gemel.common.rpc.joined_session import JoinedSession
+from gemel.coordinator.client.connection import Client
+from gemel.coordinator.computing.offered_session import OfferedSession
+from gemel.coordinator.computing.serving import serve
 
 COINS = 30
 

@@ -16,37 +16,37 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.configuration import load_carole
+from gemel.carole.service.computation_sessions import Absence
+from gemel.carole.service.computed_run import ComputedRun
+from gemel.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing, GaveWayError
+from gemel.carole.service.own_service import OwnAddress, OwnService
+from gemel.carole.store.runs import Lease
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.parties import Role
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.members import Members
+from gemel.common.pki.provisioning import Provisioned
+from gemel.common.pki.reader import Reader
+from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.rpc.joined_session import JoinedSession
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.specification import load_specification, specification_digest
+from gemel.coordinator.client.client_configuration import template
+from gemel.coordinator.client.connection import client
+from gemel.coordinator.computing.compute_process import ComputeProcess
+from gemel.coordinator.computing.computing_screen import ComputingScreen
+from gemel.coordinator.computing.offered_session import verified
+from gemel.coordinator.computing.serving import serve
+from gemel.protos.linkage.v1 import computation_pb2, project_pb2
 from tests.carole.deployment import Deployment
 from tests.common.specification.test_shared import TEXT
 from tests.coordinator.computing.party_program import COINS, coins, take_part
-from tryst.carole.configuration import load_carole
-from tryst.carole.service.computation_sessions import Absence
-from tryst.carole.service.computed_run import ComputedRun
-from tryst.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing, GaveWayError
-from tryst.carole.service.own_service import OwnAddress, OwnService
-from tryst.carole.store.runs import Lease
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.identity import Identity
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
-from tryst.common.pki.provisioning import Provisioned
-from tryst.common.pki.reader import Reader
-from tryst.common.rpc.computation_calls import ComputationCalls
-from tryst.common.rpc.joined_session import JoinedSession
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.specification import load_specification, specification_digest
-from tryst.coordinator.client.client_configuration import template
-from tryst.coordinator.client.connection import client
-from tryst.coordinator.computing.compute_process import ComputeProcess
-from tryst.coordinator.computing.computing_screen import ComputingScreen
-from tryst.coordinator.computing.offered_session import verified
-from tryst.coordinator.computing.serving import serve
-from tryst.protos.linkage.v1 import computation_pb2, project_pb2
 
 SPEC = load_specification(TEXT)
 RUN = "a" * 32
@@ -138,7 +138,7 @@ def start(configure: Callable[[str], Path]) -> Iterator[Callable[[str], Process]
 def computing(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Computing:
     """Carole's worker's part. Her store has no such run: sessions are opened for the one that is offered."""
     found = ComputedRun(SPEC, offer(deployment.parties), {})
-    monkeypatch.setattr("tryst.carole.service.computation.computed_run", lambda *_: found)
+    monkeypatch.setattr("gemel.carole.service.computation.computed_run", lambda *_: found)
     deployment.computation.sessions.absence = Absence(broken=0.3)
     address = OwnAddress()
     address.hear(f"{deployment.address}\n".encode())
@@ -191,7 +191,7 @@ def test_a_killed_party_is_awaited_and_the_computation_begins_again(
 def test_a_run_whose_parties_are_away_gives_way(
     deployment: Deployment, computing: Computing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tryst.carole.service.computing.GIVE_WAY_SECONDS", 0.1)
+    monkeypatch.setattr("gemel.carole.service.computing.GIVE_WAY_SECONDS", 0.1)
     answers = [False, True]
     leases = []
 
@@ -223,14 +223,14 @@ def test_a_deviation_ends_it_for_all_with_the_link(
         while True:
             joined.channel.receive(joined.own.next)
 
-    def party(name: str) -> TrystError:
-        with pytest.raises(TrystError) as caught:
+    def party(name: str) -> GemelError:
+        with pytest.raises(GemelError) as caught:
             serve(configure(name), once=True, job=take_part)
         return caught.value
 
     with ThreadPoolExecutor(2) as pool:
         others = [pool.submit(party, name) for name in ("coordinator", "steward")]
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             computing.computed(LEASE, SPEC, herself(deployment), lambda *_: None, wrong)
         errors = [caught.value, *(other.result(SECONDS) for other in others)]
     for error in errors:
@@ -254,9 +254,9 @@ def test_a_running_process_takes_the_newest_membership_list(
         with computing.service.connect() as connection:
             calls = ComputationCalls(connection, b"n" * 16)
             calls.open(SPEC.project, RUN)
-            with suppress(TrystError):
+            with suppress(GemelError):
                 calls.attend((ComputeParty.CAROLE,))
-            calls.give_up(TrystError(ErrorCode.INTERNAL, "the steward has joined"))
+            calls.give_up(GemelError(ErrorCode.INTERNAL, "the steward has joined"))
 
     with client(config, Role.STEWARD, checked=False) as found, ThreadPoolExecutor(1) as pool:
         process = ComputeProcess(found, Role.STEWARD, take_part, ComputingScreen(lambda _: None))
@@ -264,7 +264,7 @@ def test_a_running_process_takes_the_newest_membership_list(
         while found.trust.members.digest == deployment.parties.members.digest:
             time.sleep(0.05)
         offered = pool.submit(offering)
-        with pytest.raises(TrystError, match="not signed by: custodian-a") as caught:
+        with pytest.raises(GemelError, match="not signed by: custodian-a") as caught:
             process.serve(once=True)
         offered.result(SECONDS)
     assert caught.value.code is ErrorCode.SIGNATURE
@@ -286,7 +286,7 @@ def test_what_carole_shows_is_verified(deployment: Deployment) -> None:
                 getattr(bad, field).extend(value)
             else:
                 setattr(bad, field, value)
-        with pytest.raises(TrystError) as caught:
+        with pytest.raises(GemelError) as caught:
             verified(bad, members, name)
         return caught.value.code
 

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-CLIENT = "tryst-console"
+CLIENT = "gemel-console"
 
 
 class Provider:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from starlette.routing import Route
 
+from gemel.common.web.application import OPEN_PATHS
+from gemel.common.web.console_configuration import ConsoleConfiguration
+from gemel.common.web.guard import GuardRules
+from gemel.coordinator.client.client_configuration import template
+from gemel.coordinator.console.application import console_of
+from gemel.coordinator.console.member import member_of
 from tests.carole.deployment import Deployment
-from tryst.common.web.application import OPEN_PATHS
-from tryst.common.web.console_configuration import ConsoleConfiguration
-from tryst.common.web.guard import GuardRules
-from tryst.coordinator.client.client_configuration import template
-from tryst.coordinator.console.application import console_of
-from tryst.coordinator.console.member import member_of
 
 with warnings.catch_warnings():
     # It prefers a successor of httpx, and works with it.
@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 BASE = "http://127.0.0.1:8710"
-COOKIE = "tryst-console-8710"
+COOKIE = "gemel-console-8710"
 
 
 @dataclass

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.carole.projects.state import State
-from tryst.carole.projects.transitions import OWNER, TRANSITIONS, Action
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import MAX_EPOCHS
-from tryst.common.parties import Role
-from tryst.coordinator.console.acts import Act, acts_of_coordinator, acts_of_steward, forms_among, require_act
-from tryst.protos.linkage.v1 import project_pb2
+from gemel.carole.projects.state import State
+from gemel.carole.projects.transitions import OWNER, TRANSITIONS, Action
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.parties import Role
+from gemel.coordinator.console.acts import Act, acts_of_coordinator, acts_of_steward, forms_among, require_act
+from gemel.protos.linkage.v1 import project_pb2
 
 RUN = project_pb2.RunState
 ALIKE = {
@@ -78,6 +78,6 @@ def test_who_may_only_read_is_left_with_what_is_read() -> None:
     acts = acts_of_coordinator(status(State.RELEASED, run=run), "registry")
     assert forms_among(acts, acting=True) == acts
     assert forms_among(acts, acting=False) == {Act.RISK, Act.RESULTS}
-    with pytest.raises(TrystError, match="cannot be amended now") as caught:
+    with pytest.raises(GemelError, match="cannot be amended now") as caught:
         require_act(Act.AMEND, forms_among(acts, acting=False), status(State.RELEASED))
     assert caught.value.code is ErrorCode.WRONG_STATE

@@ -7,14 +7,14 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.configuration import parse_configuration
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.web.console_configuration import ConsoleConfiguration
+from gemel.coordinator.console.member import member_of
 from tests.coordinator.console.conftest import DRAFT
 from tests.coordinator.console.served import BASE, COOKIE, Served, TestClient, served
 from tests.e2e.deployment import STATE, Deployment, digest_of
-from tryst.common.command import app
-from tryst.common.configuration import parse_configuration
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.web.console_configuration import ConsoleConfiguration
-from tryst.coordinator.console.member import member_of
 
 PROJECT = "/projects/births-2026"
 READING = ("/", "/new", "/certificates", PROJECT, f"{PROJECT}/live", f"{PROJECT}/approve", f"{PROJECT}/amend")
@@ -176,7 +176,7 @@ def test_signing_out_ends_the_session_and_not_only_the_cookie(console: Served) -
 def test_who_is_neither_coordinator_nor_steward_has_no_console_here(deployed: Deployment) -> None:
     for party in ("alice", "carole"):
         config = deployed.folders[party] / f"{party}.yaml"
-        with pytest.raises(TrystError) as caught, member_of(config):
+        with pytest.raises(GemelError) as caught, member_of(config):
             raise AssertionError
         assert caught.value.code is ErrorCode.NOT_ADMITTED
         assert "coordinators and stewards" in str(caught.value)
@@ -195,10 +195,10 @@ def test_a_coordinator_does_not_have_a_stewards_pages(console: Served, deployed:
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "192.0.2.1:8710", "console.example.org:443"])
 def test_another_address_than_loopback_needs_single_sign_on(deployed: Deployment, listen: str) -> None:
     result = CliRunner().invoke(app, ["console", "--config", str(deployed.coordinator_yaml), "--listen", listen])
-    assert isinstance(result.exception, TrystError)
+    assert isinstance(result.exception, GemelError)
     assert "listens on loopback only" in str(result.exception)
     result = CliRunner().invoke(app, ["console", "--config", str(deployed.coordinator_yaml), "--listen", "[::1]:99999"])
     assert "give one such as 127.0.0.1:8710" in str(result.exception)
     for text in (f'listen: "{listen}"', 'url: "https://console.example.org"', 'url: "http://console.example.org"'):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             parse_configuration(text, ConsoleConfiguration, folder=deployed.root, where="console")

@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.language import in_language
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification, specification_notes
+from gemel.common.specification.notes.modes import SENT
+from gemel.common.web import opening
+from gemel.common.web.specification_words import specification_shown
+from gemel.coordinator.client.run_progress import STAGE_WORDS
+from gemel.coordinator.console.erasure_words import erasure_kept, erasure_lost
+from gemel.coordinator.console.project_words import described, row
+from gemel.protos.linkage.v1 import project_pb2
 from tests.common.language.pseudo import Marks, marking, unmarked, without
 from tests.coordinator.console.conftest import DRAFT
 from tests.coordinator.console.served import Served, served
 from tests.e2e.deployment import Deployment
-from tryst.common.language import in_language
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification, specification_notes
-from tryst.common.specification.notes.modes import SENT
-from tryst.common.web import opening
-from tryst.common.web.specification_words import specification_shown
-from tryst.coordinator.client.run_progress import STAGE_WORDS
-from tryst.coordinator.console.erasure_words import erasure_kept, erasure_lost
-from tryst.coordinator.console.project_words import described, row
-from tryst.protos.linkage.v1 import project_pb2
 
 PROJECT = "/projects/births-2026"
 SPEC = load_specification(DRAFT, "test")
 OTHERS = (*specification_notes(SPEC), *SENT.values(), "there is no such page")
 """What other modules say of a specification, and errors: they stay English."""
-NAMES = {"Tryst", "Alice", "Bob", "Carole", "UTC", "births-2026", "deaths", "test", "coordinator", "steward"}
+NAMES = {"Gemel", "Alice", "Bob", "Carole", "UTC", "births-2026", "deaths", "test", "coordinator", "steward"}
 FIELDS = {word for field in SPEC.fields for side in Side for word in (field.name, *field.columns_of(side))}
 
 

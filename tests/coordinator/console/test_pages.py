@@ -7,16 +7,16 @@ from importlib.resources import files
 
 from starlette.datastructures import QueryParams
 
+from gemel.common.web.pages import Pages
+from gemel.common.web.sessions import Sessions
+from gemel.coordinator.console.project_list import project_list
+from gemel.coordinator.console.project_words import described
+from gemel.coordinator.console.waiting import waits
+from gemel.protos.linkage.v1 import project_pb2
+from gemel.risk.report.palette import COLOURS
 from tests.coordinator.console.conftest import DRAFT
 from tests.coordinator.console.served import Served, served
 from tests.e2e.deployment import Deployment, digest_of
-from tryst.common.web.pages import Pages
-from tryst.common.web.sessions import Sessions
-from tryst.coordinator.console.project_list import project_list
-from tryst.coordinator.console.project_words import described
-from tryst.coordinator.console.waiting import waits
-from tryst.protos.linkage.v1 import project_pb2
-from tryst.risk.report.palette import COLOURS
 
 SCRIPT = "<script>alert(1)</script>"
 PROJECT = "/projects/births-2026"
@@ -41,7 +41,7 @@ def test_words_of_other_parties_are_shown_as_text(console: Served) -> None:
     )
     status.sides.add(side=project_pb2.SIDE_ALICE, declined=True, decline_reason=SCRIPT)
     status.run.CopyFrom(project_pb2.RunStatus(run="1", state=project_pb2.RUN_STATE_FAILED, error=SCRIPT))
-    pages = Pages("test", (), ("tryst.coordinator.console.templates",))
+    pages = Pages("test", (), ("gemel.coordinator.console.templates",))
     shown = pages._made.get_template("live.html.j2").render(**described(status))
     assert SCRIPT not in shown
     assert shown.count("&lt;script&gt;") >= 4
@@ -148,7 +148,7 @@ def test_a_session_ends_when_idle_when_old_and_not_by_what_a_page_does_itself() 
 
 
 def test_the_console_has_the_colours_of_the_reports() -> None:
-    style = files("tryst.common.web").joinpath("console.css").read_text()
+    style = files("gemel.common.web").joinpath("console.css").read_text()
     light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     for name, colours in COLOURS.items():
         for text, colour in zip((light, dark), colours, strict=True):

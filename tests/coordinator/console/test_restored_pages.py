@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gemel.common.witnessing.log_memory import FileMemory
 from tests.carole.conftest import deployment, parties
 from tests.carole.deployment import Deployment
 from tests.carole.service.test_restoration import configured, declare, rolled_back
 from tests.coordinator.console.served import served
-from tryst.common.witnessing.log_memory import FileMemory
 
 __all__ = ["deployment", "parties", "rolled_back"]
 
@@ -19,7 +19,7 @@ def test_a_log_that_is_not_believed_leads_to_what_was_lost_and_the_decision(roll
         console.client.get(console.links[-1])
         page = console.client.get("/").text
         assert 'href="/restored"' in page
-        assert "`tryst carole declare-restored`" in console.client.get("/restored").text
+        assert "`gemel carole declare-restored`" in console.client.get("/restored").text
     declare(rolled_back)
     FileMemory(rolled_back.root / "coordinator.seen.json").note_released("trial", RUN)
     with served(configured(rolled_back, "coordinator")) as console:

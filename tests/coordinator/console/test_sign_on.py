@@ -12,12 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from gemel.common.configuration import parse_configuration
+from gemel.common.web.console_configuration import ConsoleConfiguration
 from tests.coordinator.console.oidc_provider import CLIENT
 from tests.coordinator.console.served import BASE, COOKIE, Served, TestClient, forms, served
 from tests.e2e.deployment import Deployment
 from tests.ports import free_port
-from tryst.common.configuration import parse_configuration
-from tryst.common.web.console_configuration import ConsoleConfiguration
 
 SECONDS = 60.0
 SUBJECTS = "{ann: coordinator, rita: reader, stella: steward}"
@@ -115,9 +115,9 @@ def test_an_answer_belongs_to_one_browser_and_is_good_once(shared: Served) -> No
     address = begun(shared.client, "ann")
     other = TestClient(shared.client.app, base_url=BASE)
     assert other.get(address).status_code == 403
-    pending = shared.client.cookies["tryst-sign-on"]
+    pending = shared.client.cookies["gemel-sign-on"]
     assert shared.client.get(address).status_code == 200
-    other.cookies.set("tryst-sign-on", pending)
+    other.cookies.set("gemel-sign-on", pending)
     assert other.get(address).status_code == 403
     state = parse_qs(urlsplit(begun(other, "ann")).query)["state"][0]
     assert other.get(f"/sign-on/back?code=guessed&state={state}").status_code == 403

@@ -10,17 +10,17 @@ import pytest
 from sqlalchemy import update
 
 from benchmarks._built_population import SMALL, built
+from gemel.carole.assessment import assess
+from gemel.carole.projects import PolicyDecision
+from gemel.carole.projects.state import State
+from gemel.carole.store.database import Database
+from gemel.carole.store.results import REPORT
+from gemel.carole.store.tables import projects
+from gemel.common.parties import Role, Side
+from gemel.protos.linkage.v1 import contribution_pb2
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload, make_upload, people
 from tests.carole.service.test_ownership import deployment, listed, several
 from tests.coordinator.console.served import forms, served_to
-from tryst.carole.assessment import assess
-from tryst.carole.projects import PolicyDecision
-from tryst.carole.projects.state import State
-from tryst.carole.store.database import Database
-from tryst.carole.store.results import REPORT
-from tryst.carole.store.tables import projects
-from tryst.common.parties import Role, Side
-from tryst.protos.linkage.v1 import contribution_pb2
 
 __all__ = ["deployment", "several"]
 

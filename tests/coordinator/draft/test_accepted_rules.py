@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tryst.common.cleaning import clean
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
-from tryst.common.parties import Side
-from tryst.common.specification import BlockingRule, Specification, dump_specification, load_specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
-from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
-from tryst.coordinator.draft.judged_rules import MARGIN
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.risk.leakage.leakage_assessment import assess
+from gemel.common.cleaning import clean
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
+from gemel.common.parties import Side
+from gemel.common.specification import BlockingRule, Specification, dump_specification, load_specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
+from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
+from gemel.coordinator.draft.judged_rules import MARGIN
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.risk.leakage.leakage_assessment import assess
 
 N, COMMON = 5_000, 2_000
 LEVELS = {"sex": 2, "region": 16, "schooling": 6, "marital_status": 5, "employment": 5, "household": 7, "tenure": 4}
@@ -49,7 +49,7 @@ def test_a_survey_is_accepted_by_its_own_gate_as_it_is_drafted() -> None:
     spec, comments, accepted = draft(alice, bob, "survey", True, "block_keyed", gate=assess)
     assert accepted
     assert load_specification(dump_specification(spec, comments)) == spec
-    assert "`tryst alice leakage` and `tryst bob leakage` accept these rules: at most" in comments["blocking"]
+    assert "`gemel alice leakage` and `gemel bob leakage` accept these rules: at most" in comments["blocking"]
     assert spec.blocking
     # The rules that would be taken without it are refused.
     loose, unmeasured, _ = draft(alice, bob, "survey", True, "block_keyed")

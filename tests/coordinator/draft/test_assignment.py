@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from benchmarks.duplicates import copied
-from tryst.common.cleaning.own_copies import OwnCopies, own_copies
-from tryst.common.parties import Side
-from tryst.common.specification import dump_specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.assignment import propose_assignment
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.common.cleaning.own_copies import OwnCopies, own_copies
+from gemel.common.parties import Side
+from gemel.common.specification import dump_specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.assignment import propose_assignment
+from gemel.coordinator.draft.specification_draft import draft
 
 NONE, FEW, MANY = (OwnCopies(1000, equal, near, 1e-9, 1e-6) for equal, near in ((0, 0), (10, 3), (90, 20)))
 
@@ -61,7 +61,7 @@ def test_who_has_copies_decides(alice: OwnCopies, bob: OwnCopies, assignment: st
     proposed, reason = propose_assignment(copies, "block_keyed")
     assert proposed == assignment
     assert bool(reason) == (assignment != "one_to_one")
-    assert ("tryst duplicates" in reason) == both
+    assert ("gemel duplicates" in reason) == both
     assert propose_assignment(copies, "open")[0] == ("clusters" if both else assignment)
 
 

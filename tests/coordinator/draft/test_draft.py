@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import (
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import (
     BlockingKey,
     BlockingRule,
     Specification,
@@ -24,11 +24,11 @@ from tryst.common.specification import (
     load_specification,
     specification_notes,
 )
-from tryst.common.specification.model.defaults import Mode
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.blocking_rules import count_pairs
-from tryst.coordinator.draft.specification_draft import ALL_PAIRS, draft, drafted_mode
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.specification.model.defaults import Mode
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.blocking_rules import count_pairs
+from gemel.coordinator.draft.specification_draft import ALL_PAIRS, draft, drafted_mode
+from gemel.coordinator.truth_columns import Truth
 
 N = 400
 FIRST = ["anna", "bert", "carla", "dirk", "emma", "frank", "gina", "hugo", "ida", "jan", "karl", "lena", "moritz"]
@@ -270,7 +270,7 @@ def test_categories_alone_can_block() -> None:
     ],
 )
 def test_files_that_give_no_draft(alice: pl.DataFrame, bob: pl.DataFrame, code: ErrorCode, what: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         draft(alice, bob, "test")
     assert caught.value.code is code
     assert what in str(caught.value)
@@ -287,7 +287,7 @@ def test_a_draft_of_mode_block_keyed_has_rules_and_says_what_the_mode_is() -> No
     # Left to itself, it is the mode of whatever is blocked, and of nothing else.
     assert draft(alice, bob, "test", True, None)[0] == spec
     assert draft(alice, bob, "test", False, None)[0].mode == "open"
-    with pytest.raises(TrystError, match="needs blocking rules"):
+    with pytest.raises(GemelError, match="needs blocking rules"):
         draft(alice, bob, "test", block=False, mode="block_keyed")
 
 
@@ -301,9 +301,9 @@ def test_a_draft_of_mode_shared_is_that_of_mode_block_keyed_and_names_who_comput
     assert "compute: {coordinator: coordinator, steward: steward}" in text
     assert load_specification(text) == spec
     assert "compute" not in draft(alice, bob, "test", mode="block_keyed")[1]
-    with pytest.raises(TrystError, match="mode shared needs blocking rules"):
+    with pytest.raises(GemelError, match="mode shared needs blocking rules"):
         draft(alice, bob, "test", block=False, mode="shared")
-    with pytest.raises(TrystError, match="a draft is of mode open, block_keyed or shared, got trusted"):
+    with pytest.raises(GemelError, match="a draft is of mode open, block_keyed or shared, got trusted"):
         drafted_mode("trusted", "mode")
 
 
@@ -372,14 +372,14 @@ def test_the_truth_is_kept_out() -> None:
     assert "Left out: person and who: names the person." in comment(text)
     assert "70" not in "".join(rule.name for rule in spec.blocking)
     Truth("person", "who").require_unused(spec)
-    with pytest.raises(TrystError, match="bob's file: there is no column 'who', got columns person, id") as caught:
+    with pytest.raises(GemelError, match="bob's file: there is no column 'who', got columns person, id") as caught:
         draft(alice, bob, "test", truth=Truth("person", "who"))
     assert caught.value.code is ErrorCode.FIELD_MISSING
 
 
 @pytest.mark.parametrize("columns", [["sex"], ["sex", "surname"]])
 def test_too_few_fields_are_refused_before_the_engine_does(columns: list[str]) -> None:
-    with pytest.raises(TrystError, match="not identifiable from") as caught:
+    with pytest.raises(GemelError, match="not identifiable from") as caught:
         draft(people(1).select("id", *columns), people(2).select("id", *columns), "test")
     assert caught.value.code is ErrorCode.NOT_IDENTIFIED
 
@@ -410,12 +410,12 @@ def test_a_small_file_against_a_large_one() -> None:
 def test_files_without_a_value_are_refused(value: str | None) -> None:
     nothing = people(1).with_columns(pl.lit(value, dtype=pl.String).alias(c) for c in people(1).columns if c != "id")
     for alice, bob in ((nothing, nothing), (people(1), nothing)):
-        with pytest.raises(TrystError, match="share no column that is worth comparing"):
+        with pytest.raises(GemelError, match="share no column that is worth comparing"):
             draft(alice, bob, "test")
 
 
 def test_a_project_needs_a_name() -> None:
-    with pytest.raises(TrystError, match="cannot be a project's name"):
+    with pytest.raises(GemelError, match="cannot be a project's name"):
         draft(people(1), people(2), "My Project")
 
 
@@ -485,7 +485,7 @@ def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_the
     ("bits", "randomised_response", "code"), [(100, 0.0, ErrorCode.PARAMETER), (64, 0.25, ErrorCode.SPECIFICATION)]
 )
 def test_signatures_that_cannot_be_are_refused(bits: int, randomised_response: float, code: ErrorCode) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         draft(people(1), people(1), "test", bits=bits, randomised_response=randomised_response)
     assert caught.value.code is code
 

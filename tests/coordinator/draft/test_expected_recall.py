@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.common.cleaning import clean
-from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.expected_recall import CertainMatches
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.common.cleaning import clean
+from gemel.common.parties import Side
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.expected_recall import CertainMatches
+from gemel.coordinator.draft.specification_draft import draft
 
 
 def test_certain_matches_are_matches_and_what_a_rule_alone_finds_is_counted() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tryst.coordinator.draft.grown_file import dependent_groups, grown
+from gemel.coordinator.draft.grown_file import dependent_groups, grown
 
 N = 4_000
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.common.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
-from tryst.common.parties import Side
-from tryst.common.specification.model.leakage import LeakageSpec
-from tryst.coordinator.draft.judged_rules import JudgedRules
-from tryst.coordinator.draft.register_limits import measured_limits
+from gemel.common.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
+from gemel.common.parties import Side
+from gemel.common.specification.model.leakage import LeakageSpec
+from gemel.coordinator.draft.judged_rules import JudgedRules
+from gemel.coordinator.draft.register_limits import measured_limits
 
 
 def reports(

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import load_specification
+from gemel.coordinator.draft.similar_value_list import similar_list
 from tests.specifications import heading
-from tryst.common.command import app
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import load_specification
-from tryst.coordinator.draft.similar_value_list import similar_list
 
 COUNTS = pl.DataFrame(
     {
@@ -53,7 +53,7 @@ def test_the_commonest_and_the_rare_are_left_out() -> None:
     ],
 )
 def test_counts_that_cannot_be_used_are_refused(changes: dict[str, object], code: ErrorCode, reported: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         listed(**changes)  # type: ignore[arg-type]
     assert caught.value.code is code
     assert reported in str(caught.value)

@@ -9,16 +9,16 @@ import polars as pl
 import pytest
 
 from benchmarks.duplicates import copied
-from tryst.carole.engine import Resources
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.records.registry import file_source
-from tryst.common.specification import Specification, dump_specification
-from tryst.coordinator.commands.duplicates import command
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.overlap import IDENTIFIER
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.duplicates.own_file import at_home, own_duplicates
+from gemel.carole.engine import Resources
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.registry import file_source
+from gemel.common.specification import Specification, dump_specification
+from gemel.coordinator.commands.duplicates import command
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.duplicates.own_file import at_home, own_duplicates
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 
@@ -68,7 +68,7 @@ def test_the_command_writes_persons_and_a_report(
     assert f"{persons.height} of the " in report
     assert "What left this machine" in report
     assert "<caption>The file</caption>" in report
-    with pytest.raises(TrystError, match="alice or bob"):
+    with pytest.raises(GemelError, match="alice or bob"):
         command(path, written, tmp_path / "out", side="carole")
 
 
@@ -89,6 +89,6 @@ def test_a_file_without_the_specifications_identifier_is_refused(
     _, table, spec = own
     path = tmp_path / "other.csv"
     table.drop(IDENTIFIER).write_csv(path)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         own_duplicates(file_source(path), spec, Side.ALICE, ENOUGH, lambda stage, done: None)
     assert caught.value.code is ErrorCode.FIELD_MISSING

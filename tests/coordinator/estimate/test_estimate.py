@@ -10,25 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.configuration import LimitsConfiguration
+from gemel.carole.engine import Resources, compare
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.encoding.blocking_keys import key_text
+from gemel.common.encoding.layout import SAMPLES
+from gemel.common.encoding.records import encode_records
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, load_specification
+from gemel.coordinator.commands import spec as command
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.estimate.candidate_pairs import candidate_pairs
+from gemel.coordinator.estimate.estimate import Columns, Estimate, estimate_of_files, estimate_of_size
+from gemel.coordinator.estimate.limits import CaroleLimits, refuse_exceeded
 from tests.specifications import heading
-from tryst.carole.configuration import LimitsConfiguration
-from tryst.carole.engine import Resources, compare
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.layout import SAMPLES
-from tryst.common.encoding.records import encode_records
-from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, load_specification
-from tryst.coordinator.commands import spec as command
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.estimate.candidate_pairs import candidate_pairs
-from tryst.coordinator.estimate.estimate import Columns, Estimate, estimate_of_files, estimate_of_size
-from tryst.coordinator.estimate.limits import CaroleLimits, refuse_exceeded
 
 SEED = Seed(bytes(range(32)))
 LIMITS = CaroleLimits()
@@ -146,7 +146,7 @@ def test_carole_links_with_the_minimum_and_refuses_less_than_is_held() -> None:
     # By so much the samples, of which the estimate is a bound, may be smaller.
     layouts = [own.layout for own in estimate_of_files(SPEC, columns, LIMITS).custodians]
     slack = sum(part.total_bytes for layout in layouts for part in layout.sets if part.rule == SAMPLES)
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         run(made.held - slack)
     assert caught.value.code is ErrorCode.MEMORY
     run(made.minimum)
@@ -181,9 +181,9 @@ def test_a_block_above_its_rules_limit_is_refused_in_mode_block_keyed_only() -> 
     found = estimate_of_files(tight, columns, LIMITS)
     assert of(found) == [(ErrorCode.PARAMETER, "blocking.born"), (ErrorCode.PARAMETER, "blocking.name")]
     assert estimate_of_files(tight.model_copy(update={"mode": "open"}), columns, LIMITS).exceeded == ()
-    with pytest.raises(TrystErrors):
+    with pytest.raises(GemelErrors):
         refuse_exceeded(found.exceeded)
-    with pytest.raises(TrystError, match="a block may have at most 100 pairs"):
+    with pytest.raises(GemelError, match="a block may have at most 100 pairs"):
         refuse_exceeded(found.exceeded[:1])
     refuse_exceeded(())
 
@@ -206,6 +206,6 @@ def test_the_options_have_the_defaults_of_caroles_configuration() -> None:
     [({"memory": "3GB"}, "--memory"), ({"max_upload": "x"}, "--max-upload"), ({"max_rows": 0}, "--max-rows")],
 )
 def test_what_is_no_limit_is_refused(limits: dict[str, object], where: str) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         replace(LIMITS, **limits).configuration()  # type: ignore[arg-type]
     assert (caught.value.code, caught.value.where) == (ErrorCode.PARAMETER, where)

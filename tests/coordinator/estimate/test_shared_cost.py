@@ -6,19 +6,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine.shared.comparisons import comparison_of
+from gemel.carole.engine.specified import plan_of
+from gemel.common.cleaning import clean
+from gemel.common.parties import Side
+from gemel.common.sharing.local_session import local_parties, together
+from gemel.common.sharing.pair_levels import compare_pairs
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.estimate.estimate import Estimate, estimate_of_files, estimate_of_size
+from gemel.coordinator.estimate.limits import CaroleLimits
+from gemel.coordinator.estimate.unit_costs import GATE_BYTES
 from tests.common.sharing.plain import shares_of
-from tryst.carole.engine.shared.comparisons import comparison_of
-from tryst.carole.engine.specified import plan_of
-from tryst.common.cleaning import clean
-from tryst.common.parties import Side
-from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.pair_levels import compare_pairs
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.estimate.estimate import Estimate, estimate_of_files, estimate_of_size
-from tryst.coordinator.estimate.limits import CaroleLimits
-from tryst.coordinator.estimate.unit_costs import GATE_BYTES
 
 PAIRS = 1 << 15
 

@@ -8,7 +8,7 @@ from types import TracebackType
 
 import pytest
 
-from tryst.coordinator.rehearsal.processes import Services
+from gemel.coordinator.rehearsal.processes import Services
 
 
 def look_before_the_end(monkeypatch: pytest.MonkeyPatch, look: Callable[[Path], None]) -> None:

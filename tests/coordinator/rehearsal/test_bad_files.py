@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.command import app
-from tryst.common.errors import TrystError
-from tryst.common.specification import dump_specification
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from tryst.coordinator.draft.same_records import SAME_RECORDS
-from tryst.coordinator.draft.specification_draft import draft
+from gemel.common.command import app
+from gemel.common.errors import GemelError
+from gemel.common.specification import dump_specification
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.draft.same_records import SAME_RECORDS
+from gemel.coordinator.draft.specification_draft import draft
 
 
 @pytest.fixture
@@ -32,6 +32,6 @@ def test_a_file_without_a_value_against_itself(people: pl.DataFrame, tmp_path: P
     done = CliRunner().invoke(app, ["rehearse", str(tmp_path / "linkage.yaml"), *files, "--out", str(tmp_path / "out")])
     printed = " ".join(done.output.split())
     assert " ".join(SAME_RECORDS.split()) in printed
-    assert isinstance(done.exception, TrystError)
+    assert isinstance(done.exception, GemelError)
     assert "no field takes two levels, so nothing distinguishes matches from other pairs" in str(done.exception)
     assert not (tmp_path / "out").exists()

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from benchmarks.duplicates import copied
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.output_folder import rehearse_into
+from gemel.coordinator.truth_columns import Truth
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.overlap import IDENTIFIER
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import rehearse_into
-from tryst.coordinator.truth_columns import Truth
 
 N, COMMON = 250, 120
 

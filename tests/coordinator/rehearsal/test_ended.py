@@ -24,7 +24,7 @@ Rehearsal = tuple["subprocess.Popen[bytes]", Path]
 
 @pytest.fixture
 def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
-    """`tryst rehearse` with Carole, her worker and a custodian at work, and its folder of temporary files."""
+    """`gemel rehearse` with Carole, her worker and a custodian at work, and its folder of temporary files."""
     own, text = tmp_path / "temporary", tmp_path / "linkage.yaml"
     text.write_text(specification("ended"))
     for side, frame in people(200, 100).items():
@@ -33,7 +33,7 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
     files = "--alice", "alice.csv", "--bob", "bob.csv"
     with (tmp_path / "out.log").open("wb") as out:
         program = subprocess.Popen(
-            [*(sys.executable, "-m", "tryst", "rehearse", "linkage.yaml", "--out", "out"), *files],
+            [*(sys.executable, "-m", "gemel", "rehearse", "linkage.yaml", "--out", "out"), *files],
             cwd=tmp_path,
             stdout=out,
             stderr=out,
@@ -54,7 +54,7 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
 
 
 def carole_is_ready(own: Path) -> bool:
-    return any(own.glob("tryst-rehearsal-*/carole.ready"))
+    return any(own.glob("gemel-rehearsal-*/carole.ready"))
 
 
 def processes(own: Path) -> list[int]:

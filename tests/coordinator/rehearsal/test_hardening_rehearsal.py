@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tryst.common.specification import Specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import rehearse_into
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.specification import Specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.output_folder import rehearse_into
+from gemel.coordinator.truth_columns import Truth
 
 N, COMMON = 300, 150
 

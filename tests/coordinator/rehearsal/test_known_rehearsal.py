@@ -13,13 +13,13 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from gemel.common.command import app
+from gemel.common.errors import GemelError, GemelErrors
+from gemel.common.specification import Specification, dump_specification, load_specification
+from gemel.coordinator.demonstration.people import two_files
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
 from tests.generated_docs import DOCS
-from tryst.common.command import app
-from tryst.common.errors import TrystError, TrystErrors
-from tryst.common.specification import Specification, dump_specification, load_specification
-from tryst.coordinator.demonstration.people import two_files
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
 
 SECTION = (DOCS / "variables.md").read_text(encoding="utf-8").split("## Training records", 1)[1].split("\n## ", 1)[0]
 BLOCKS = dict.fromkeys(re.findall(r"```(sh|csv|yaml)\n(.*?)```", SECTION, re.DOTALL))
@@ -29,7 +29,7 @@ RECORDS = 600
 
 def run(command: str) -> Result:
     name, *words = shlex.split(command)
-    assert name == "tryst"
+    assert name == "gemel"
     return CliRunner().invoke(app, words, catch_exceptions=False)
 
 
@@ -77,7 +77,7 @@ def test_in_mode_block_keyed_the_resolver_has_them_too(insurers: Path):
     line = run(CHECK.replace("alice", "bob")).output.strip()
     text = Path("linkage.yaml").read_text()
     Path("linkage.yaml").write_text(text.replace("[DrivQuality]}", f"[DrivQuality], {line}}}"))
-    notes = " ".join(run("tryst spec check linkage.yaml").output.split())
+    notes = " ".join(run("gemel spec check linkage.yaml").output.split())
     assert f"Bob sends {RECORDS} training records" in notes
     assert "Carole and the coordinator's process, which makes the step, see which values" in notes
     done = run(REHEARSE)
@@ -92,7 +92,7 @@ def test_a_rehearsal_without_the_file_ends_with_what_is_missing(insurers: Path):
     text = Path("linkage.yaml").read_text()
     Path("linkage.yaml").write_text(text.replace("[DrivQuality]}", f"[DrivQuality], {line}}}"))
     Path("training.csv").write_text(Path("training.csv").read_text() + "\n")
-    with pytest.raises(TrystError, match=r"Alice cannot continue: known_files, latent\.training") as raised:
+    with pytest.raises(GemelError, match=r"Alice cannot continue: known_files, latent\.training") as raised:
         run(REHEARSE)
     assert "1 files, none with this digest" in str(raised.value)
 
@@ -104,14 +104,14 @@ def test_a_file_that_does_not_fit_is_refused_before_anything_is_agreed(insurers:
     rows = [line.split(",") for line in good.splitlines()]
     rows[4][skill] = "Wizard"
     Path("training.csv").write_text("\n".join(map(",".join, rows)))
-    with pytest.raises(TrystError, match=r"column 'DrivingSkill': .* none of its 3 categories.*line 5") as raised:
+    with pytest.raises(GemelError, match=r"column 'DrivingSkill': .* none of its 3 categories.*line 5") as raised:
         run(CHECK)
     assert "Wizard" not in str(raised.value)
     Path("training.csv").write_text("\n".join(good.splitlines()[:4]))
-    with pytest.raises(TrystErrors, match=r"latent\.training\.records.*got 3"):
+    with pytest.raises(GemelErrors, match=r"latent\.training\.records.*got 3"):
         run(CHECK)
     Path("training.csv").write_text(good)
-    with pytest.raises(TrystErrors, match=r"latent\.training\.by: .*alice or bob"):
+    with pytest.raises(GemelErrors, match=r"latent\.training\.by: .*alice or bob"):
         run(CHECK.replace("alice", "carole"))
 
 
@@ -124,7 +124,7 @@ def test_a_joint_distribution_is_known_by_its_column(insurers: Path):
     assert line.startswith("joint: {by: bob, sha256: ")
     assert line.endswith(f", cells: {cells.height}}}")
     cells.with_columns(share=pl.col("count") / (RECORDS + 1)).drop("count").write_csv("training.csv")
-    with pytest.raises(TrystError, match=r"must sum to 1, within 1e-06, got a sum of 0\.998336"):
+    with pytest.raises(GemelError, match=r"must sum to 1, within 1e-06, got a sum of 0\.998336"):
         run(CHECK)
 
 

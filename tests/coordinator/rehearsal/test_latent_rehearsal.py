@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from sqlalchemy import create_engine, select
 
+from gemel.carole.configuration import load_carole
+from gemel.carole.store.tables import results
+from gemel.common.specification import ReleaseSpec, Specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.output_folder import rehearse_into
+from gemel.coordinator.truth_columns import Truth
+from gemel.risk.models import JointDistribution
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
-from tryst.carole.configuration import load_carole
-from tryst.carole.store.tables import results
-from tryst.common.specification import ReleaseSpec, Specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import rehearse_into
-from tryst.coordinator.truth_columns import Truth
-from tryst.risk.models import JointDistribution
 
 PROJECT = "insurers"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.common.documents.result_warning import result_warning
-from tryst.coordinator.rehearsal.narration import Narrator
+from gemel.common.documents.result_warning import result_warning
+from gemel.coordinator.rehearsal.narration import Narrator
 
 
 def test_warnings_that_matter_are_printed_with_their_remedy(capsys: pytest.CaptureFixture[str]) -> None:

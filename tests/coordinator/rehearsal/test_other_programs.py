@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from typer.testing import CliRunner
 
-from tryst.common.command import app
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.common.command import app
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
 N, COMMON = 300, 150
 BORN = "date_of_birth"

@@ -12,17 +12,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import Specification, specification_digest
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from tryst.coordinator.demonstration.people.disclosure import with_policy
-from tryst.coordinator.demonstration.people.insured import with_traits
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal import rehearse as rehearsal
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import WRITTEN, _whole, rehearse_into
-from tryst.coordinator.rehearsal.processes import Services
-from tryst.coordinator.truth_columns import Truth
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification import Specification, specification_digest
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.demonstration.people.disclosure import with_policy
+from gemel.coordinator.demonstration.people.insured import with_traits
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.rehearsal import rehearse as rehearsal
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.output_folder import WRITTEN, _whole, rehearse_into
+from gemel.coordinator.rehearsal.processes import Services
+from gemel.coordinator.truth_columns import Truth
 
 N, COMMON = 300, 150
 
@@ -94,7 +94,7 @@ def test_what_a_rehearsal_leaves_behind(
     out.mkdir()
     (out / "links.csv").write_text("of an earlier rehearsal")
     rehearse_into(out, spec, alice, bob, Truth(TRUTH, TRUTH), Narrator(explain=True), "1GiB", 2)
-    # One file has one digest, here and where `tryst spec check` prints it.
+    # One file has one digest, here and where `gemel spec check` prints it.
     assert specification_digest(spec).hex() in capsys.readouterr().out
     linked = {"linked-alice.parquet", "linked-institute.parquet"}
     assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"} | linked
@@ -173,7 +173,7 @@ def test_a_rehearsal_that_fails_leaves_nothing(
     broken = tmp_path / "broken.csv"
     broken.write_bytes(alice.read_bytes().replace(b"surname", b"sur_name", 1))
     out = tmp_path / "out"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         rehearse_into(out, spec, broken, bob, None, Narrator(explain=False), "1GiB", 2)
     assert str(caught.value) == (
         f"Alice cannot continue: {broken}: there is no column 'surname'; did you mean 'sur_name'?"
@@ -203,7 +203,7 @@ def test_what_can_be_checked_at_once_is_reported_at_once(
     alice, bob, spec = files
     given = {"alice": alice, "bob": bob, "truth": None, **which}
     out = tmp_path / "out"
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         rehearse_into(
             out,
             spec,
@@ -230,7 +230,7 @@ def test_a_service_that_cannot_start_says_why(
         "_carole_configuration",
         lambda resources: configuration(resources).replace("127.0.0.1:0", "192.0.2.1:1"),
     )
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         rehearse_into(tmp_path / "out", spec, alice, bob, None, Narrator(explain=False), "1GiB", 2)
     assert caught.value.where == "carole"
     assert "ended by itself" in str(caught.value)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gemel.common.specification import Specification, load_specification
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.output_folder import rehearse_into
+from gemel.coordinator.truth_columns import Truth
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
-from tryst.common.specification import Specification, load_specification
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import rehearse_into
-from tryst.coordinator.truth_columns import Truth
 
 N, COMMON = 300, 150
 
@@ -60,6 +60,6 @@ def test_a_rehearsal_in_trusted_mode(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def spec_text(spec: Specification) -> str:
-    from tryst.common.specification import dump_specification
+    from gemel.common.specification import dump_specification
 
     return dump_specification(spec)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.parties import Role, Side
 from tests.e2e.deployment import STATE, Deployment, specification
 from tests.e2e.interrupted.terminal import Command, command_of
-from tryst.common.parties import Role, Side
 
 PROJECT = "stopped"
 TEXT = specification(PROJECT)

@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gemel.common.ended_in_order import WORDS
 from tests.common.commands import commands
-from tryst.common.ended_in_order import WORDS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SECONDS = 120.0
@@ -64,7 +64,7 @@ class Command:
         self._printed: list[bytes] = []
         ours, theirs = pty.openpty()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tryst", *arguments.split()],
+            [sys.executable, "-m", "gemel", *arguments.split()],
             cwd=folder,
             stdin=theirs,
             stdout=theirs,

@@ -9,6 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from gemel.carole.configuration import load_carole, template
+from gemel.carole.store.backup import back_up, restore
+from gemel.carole.store.store import milliseconds
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Side
 from tests.e2e.deployment import Deployment
 from tests.e2e.interrupted.terminal import (
     INT,
@@ -20,11 +25,6 @@ from tests.e2e.interrupted.terminal import (
     held,
     interrupts,
 )
-from tryst.carole.configuration import load_carole, template
-from tryst.carole.store.backup import back_up, restore
-from tryst.carole.store.store import milliseconds
-from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.parties import Side
 
 RECORDS = {"id": range(3), "sex": ["f", "m", "f"], "area": ["a", "b", "b"], "income": [1, 2, 3]}
 

@@ -14,6 +14,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.risk.keyvars import folder as keyvars_folder
+from gemel.risk.keyvars.environment import Environment
 from tests.e2e.deployment import people, specification
 from tests.e2e.interrupted.terminal import (
     INT,
@@ -26,8 +28,6 @@ from tests.e2e.interrupted.terminal import (
     interrupts,
     prints,
 )
-from tryst.risk.keyvars import folder as keyvars_folder
-from tryst.risk.keyvars.environment import Environment
 
 LEAVES, VARIABLES = 17, 24
 """Of the environment: 2**16 harmonisations of each variable."""

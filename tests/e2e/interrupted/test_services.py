@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.cluster.certificates import make_certificates
+from gemel.carole.configuration import load_carole
+from gemel.common.parties import Side
 from tests.e2e.deployment import Deployment
 from tests.e2e.interrupted.terminal import (
     INT,
@@ -20,9 +23,6 @@ from tests.e2e.interrupted.terminal import (
     is_ready,
     names,
 )
-from tryst.carole.cluster.certificates import make_certificates
-from tryst.carole.configuration import load_carole
-from tryst.common.parties import Side
 
 
 def serves(command: Command) -> bool:

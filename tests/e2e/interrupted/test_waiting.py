@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.ceremony.joining import own_request
+from gemel.common.ceremony.place import Place
+from gemel.common.parties import Role, Side
+from gemel.common.pki.authority import Authority
+from gemel.common.pki.convening import carole_address, convene
+from gemel.common.suite import Suite
 from tests.e2e.deployment import STATE, Deployment, people, specification
 from tests.e2e.interrupted.conftest import PROJECT
 from tests.e2e.interrupted.terminal import INT, NOTHING, TERM, Command, assert_ended, interrupts, prints
-from tryst.common.ceremony.joining import own_request
-from tryst.common.ceremony.place import Place
-from tryst.common.parties import Role, Side
-from tryst.common.pki.authority import Authority
-from tryst.common.pki.convening import carole_address, convene
-from tryst.common.suite import Suite
 
 BOTH = pytest.mark.parametrize("number", [INT, TERM], ids=["int", "term"])
 HOST = "carole.example.org"

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.components import components
-from tryst.risk.attribution.laws import Sampled
-from tryst.risk.attribution.posterior import Posterior, Query
-from tryst.risk.attribution.release import Release, block_cells
-from tryst.risk.attribution.sap import Curve, _at_bound
-from tryst.risk.attribution.search import _ALL_FOUND, Search
-from tryst.risk.attribution.search_kernels import explore
-from tryst.risk.attribution.shuttle import shuttle
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.attribution.components import components
+from gemel.risk.attribution.laws import Sampled
+from gemel.risk.attribution.posterior import Posterior, Query
+from gemel.risk.attribution.release import Release, block_cells
+from gemel.risk.attribution.sap import Curve, _at_bound
+from gemel.risk.attribution.search import _ALL_FOUND, Search
+from gemel.risk.attribution.search_kernels import explore
+from gemel.risk.attribution.shuttle import shuttle
 
 
 def decomposable(release: Release) -> bool:
@@ -71,12 +71,12 @@ def exact_posterior(release: Release, query: Query, limit: int = 200_000) -> Pos
 
     Raises
     ------
-    TrystError
+    GemelError
         If there are more than `limit` feasible tables, or a table's law is of the whole table.
     """
     found = enumerated(Search(shuttle(release)), limit)
     if not found.complete:
-        raise TrystError(
+        raise GemelError(
             ErrorCode.PARAMETER,
             f"there are more than {limit} feasible tables",
             where=release.name,

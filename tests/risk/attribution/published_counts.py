@@ -7,8 +7,8 @@ from math import comb
 import numpy as np
 from scipy.stats import binom
 
-from tryst.risk.attribution.laws import Floats, Integers, Law
-from tryst.risk.attribution.protections.records import Randomised, Swapped
+from gemel.risk.attribution.laws import Floats, Integers, Law
+from gemel.risk.attribution.protections.records import Randomised, Swapped
 
 
 def published_counts(law: Law, counts: Integers, index: tuple[int, ...]) -> Floats:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks.papers._thesis_tables import anonymous
-from tryst.risk.attribution import Release, Table, publish
-from tryst.risk.attribution.laws import Barnardised, Conventional, Exact, Random
-from tryst.risk.attribution.protections import Barnardisation, ConventionalRounding, RandomRounding
-from tryst.risk.attribution.protections.protection import Protection
-from tryst.risk.attribution.release import Published
+from gemel.risk.attribution import Release, Table, publish
+from gemel.risk.attribution.laws import Barnardised, Conventional, Exact, Random
+from gemel.risk.attribution.protections import Barnardisation, ConventionalRounding, RandomRounding
+from gemel.risk.attribution.protections.protection import Protection
+from gemel.risk.attribution.release import Published
 
 PROTECTIONS: tuple[Protection | None, ...] = (
     None,

@@ -12,18 +12,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.papers._thesis_tables import anonymous, exact_margins
+from gemel.common.errors import GemelError
+from gemel.risk.attribution import Axis, Published, Release, Table, Variable, bounds, publish, recoded_bounds
+from gemel.risk.attribution.components import components
+from gemel.risk.attribution.constraints import system
+from gemel.risk.attribution.lattice import lattice
+from gemel.risk.attribution.laws import INFINITE, Conventional, Random
+from gemel.risk.attribution.programming import conflict
+from gemel.risk.attribution.protections import ConventionalRounding, RandomRounding
+from gemel.risk.attribution.search import Search
+from gemel.risk.attribution.shuttle import shuttle
 from tests.risk.attribution.definition import decomposable, enumerated
 from tests.risk.attribution.small_releases import brute_force, releases
-from tryst.common.errors import TrystError
-from tryst.risk.attribution import Axis, Published, Release, Table, Variable, bounds, publish, recoded_bounds
-from tryst.risk.attribution.components import components
-from tryst.risk.attribution.constraints import system
-from tryst.risk.attribution.lattice import lattice
-from tryst.risk.attribution.laws import INFINITE, Conventional, Random
-from tryst.risk.attribution.programming import conflict
-from tryst.risk.attribution.protections import ConventionalRounding, RandomRounding
-from tryst.risk.attribution.search import Search
-from tryst.risk.attribution.shuttle import shuttle
 
 
 @settings(max_examples=40)
@@ -235,7 +235,7 @@ def conflicting() -> Release:
 
 @pytest.mark.parametrize("method", ["auto", "programming", "shuttle", "extended", "closed"])
 def test_tables_in_conflict_are_named(method: str) -> None:
-    with pytest.raises(TrystError, match="wrong") as error:
+    with pytest.raises(GemelError, match="wrong") as error:
         bounds(conflicting(), method)  # type: ignore[arg-type]
     assert "no population satisfies" in str(error.value)
     names = conflict(conflicting())
@@ -247,7 +247,7 @@ def test_conflict_of_protected_tables_is_found() -> None:
     variables = anonymous((2,))
     table = Published("cells", (Axis.full(variables[0]),), np.asarray([3, 3]), Conventional(3))
     total = Published("total", (), np.asarray(15), Random(3))
-    with pytest.raises(TrystError, match=r"'cells', 'total'"):
+    with pytest.raises(GemelError, match=r"'cells', 'total'"):
         bounds(Release(variables, (table, total)))
 
 
@@ -256,7 +256,7 @@ def test_closed_form_is_refused_where_it_does_not_hold() -> None:
     variables = tuple(Variable(x, ("0", "1")) for x in "ABCDEF")
     truth = Table(variables, np.random.default_rng(0).poisson(1, (2,) * 6))
     sets = [("A", "B"), ("A", "D"), ("B", "C"), ("B", "E"), ("D", "E"), ("F",)]
-    with pytest.raises(TrystError, match="not decomposable"):
+    with pytest.raises(GemelError, match="not decomposable"):
         bounds(exact_margins(truth, sets), "closed")
 
 
@@ -269,7 +269,7 @@ def test_linear_relaxations_first_give_the_same(monkeypatch: pytest.MonkeyPatch)
     for release in (exact_margins(truth, pairs), Release(truth.variables, tuple(noisy), truth)):
         plain = bounds(release, "programming")
         with monkeypatch.context() as patch:
-            patch.setattr("tryst.risk.attribution.programming._LARGE", 0)
+            patch.setattr("gemel.risk.attribution.programming._LARGE", 0)
             relaxed = bounds(release, "programming")
         assert relaxed.tight
         assert (plain.lower == relaxed.lower).all()

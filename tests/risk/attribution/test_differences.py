@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tryst.common.errors import TrystError
-from tryst.risk.attribution.alignment import aligned, in_order
-from tryst.risk.attribution.differences import Difference, Ranges, difference, sum_difference
-from tryst.risk.attribution.laws import Conventional, Exact, Law, Random
+from gemel.common.errors import GemelError
+from gemel.risk.attribution.alignment import aligned, in_order
+from gemel.risk.attribution.differences import Difference, Ranges, difference, sum_difference
+from gemel.risk.attribution.laws import Conventional, Exact, Law, Random
 
 Counts = NDArray[np.int64]
 SEED = 20261123
@@ -98,9 +98,9 @@ def test_the_margin_over_common_variables_keeps_ranges() -> None:
 
 
 def test_bad_tables_are_refused() -> None:
-    with pytest.raises(TrystError, match="same levels"):
+    with pytest.raises(GemelError, match="same levels"):
         compare(BEFORE, BEFORE[:1])
-    with pytest.raises(TrystError, match="as it is, or rounded"):
+    with pytest.raises(GemelError, match="as it is, or rounded"):
         Ranges.of(BEFORE, "conventional", None)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.papers._thesis_tables import anonymous, exact_margins
-from tryst.common.errors import TrystError
-from tryst.risk.attribution import Axis, Published, Table, bounds
+from gemel.common.errors import GemelError
+from gemel.risk.attribution import Axis, Published, Table, bounds
 
 
 def test_a_time_limit_is_kept_to_and_nothing_more_is_claimed() -> None:
@@ -30,5 +30,5 @@ def test_conflict_in_a_large_release_is_named() -> None:
     truth = Table(anonymous((30, 30)), np.random.default_rng(2).poisson(3, (30, 30)))
     release = exact_margins(truth, [("V1",), ("V2",)])
     wrong = Published("wrong", (Axis.full(truth.variables[0]),), truth.over(["V1"]).counts[::-1].copy())
-    with pytest.raises(TrystError, match=r"'V1', 'wrong'"):
+    with pytest.raises(GemelError, match=r"'V1', 'wrong'"):
         bounds(release.with_tables(wrong), seconds=5)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.attribution.laws import (
+from gemel.common.errors import GemelError
+from gemel.risk.attribution.laws import (
     INFINITE,
     UNPUBLISHED,
     Adjacent,
@@ -111,7 +111,7 @@ def test_a_withheld_count_says_nothing() -> None:
 def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
     for law in (Adjacent(3), Within(2, 2)):
         assert not law.known
-        with pytest.raises(TrystError, match="whole table"):
+        with pytest.raises(GemelError, match="whole table"):
             law.probability(np.asarray(3), np.asarray(3))
 
 
@@ -126,5 +126,5 @@ def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
     ],
 )
 def test_what_cannot_be_is_refused(make: object, message: str) -> None:
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         make()  # type: ignore[operator]

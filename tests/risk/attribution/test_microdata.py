@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tryst.common.errors import TrystError
-from tryst.risk.attribution import Table, Variable
-from tryst.risk.attribution.inference import beliefs
-from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
-from tryst.risk.attribution.utility import hellinger, total_variation, utility
-from tryst.risk.models import FittedModel, Graph, SparseCounts, fit
-from tryst.risk.models.divergence import divergence_terms
+from gemel.common.errors import GemelError
+from gemel.risk.attribution import Table, Variable
+from gemel.risk.attribution.inference import beliefs
+from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
+from gemel.risk.attribution.utility import hellinger, total_variation, utility
+from gemel.risk.models import FittedModel, Graph, SparseCounts, fit
+from gemel.risk.models.divergence import divergence_terms
 
 Codes = NDArray[np.int64]
 
@@ -137,10 +137,10 @@ def test_utility_of_a_table() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(TrystError, match="one row of key values"):
+    with pytest.raises(GemelError, match="one row of key values"):
         classes(np.zeros((2, 1), dtype=np.int64), np.zeros(3, dtype=np.int64))
-    with pytest.raises(TrystError, match="outside"):
+    with pytest.raises(GemelError, match="outside"):
         classes(np.zeros((1, 1), dtype=np.int64), np.asarray([4]), 2)
     groups = classes(np.zeros((2, 1), dtype=np.int64), np.asarray([0, 1]))
-    with pytest.raises(TrystError, match="threshold"):
+    with pytest.raises(GemelError, match="threshold"):
         attributions(groups, 0)

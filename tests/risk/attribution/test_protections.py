@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from benchmarks.papers._thesis_tables import anonymous
-from tests.risk.attribution.published_counts import published_counts
-from tryst.common.errors import TrystError
-from tryst.risk.attribution import Release, Table, bounds, publish
-from tryst.risk.attribution.laws import Random, Sampled
-from tryst.risk.attribution.protections import (
+from gemel.common.errors import GemelError
+from gemel.risk.attribution import Release, Table, bounds, publish
+from gemel.risk.attribution.laws import Random, Sampled
+from gemel.risk.attribution.protections import (
     AttributeSuppression,
     Barnardisation,
     CellSuppression,
@@ -33,6 +32,7 @@ from tryst.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
+from tests.risk.attribution.published_counts import published_counts
 
 COUNTS = np.asarray([[4, 1, 2], [0, 3, 5]])
 GIVEN = publish("t", Table(anonymous((2, 3)), COUNTS))
@@ -145,7 +145,7 @@ def test_cell_suppression_protects_with_the_fewest_cells(counts: np.ndarray) -> 
     protection = CellSuppression(cells=(cell,))
     try:
         outcome = protection.protect(given_, np.random.default_rng(0))
-    except TrystError:
+    except GemelError:
         outcome = None
     plan = [publish(str(a), Table(anonymous((3, 3)), counts).over([a])) for a in ("V1", "V2")]
 
@@ -191,7 +191,7 @@ def test_tabular_adjustment_leaves_no_risky_count_and_keeps_margins(counts: np.n
     protection = TabularAdjustment(threshold=2, reach=3)
     try:
         outcome = protection.protect(publish("t", Table(anonymous((3, 3)), counts)), np.random.default_rng(0))
-    except TrystError:
+    except GemelError:
         assume(False)
     adjusted = outcome.table.counts
     assert set(adjusted[counts == 1].tolist()) <= {0, 2}
@@ -231,5 +231,5 @@ def test_chains_compose_laws() -> None:
     ],
 )
 def test_what_cannot_be_is_refused(protection: Protection, message: str) -> None:
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         protection.protect(GIVEN, np.random.default_rng(0))

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.command import app
-from tryst.common.errors import TrystError
-from tryst.risk.attribution import bounds
-from tryst.risk.attribution.documents import release_of
-from tryst.risk.attribution.files import tables_of_csv
-from tryst.risk.attribution.reader import read_release
-from tryst.risk.attribution.report import render
-from tryst.risk.attribution.table_assessment import assess
-from tryst.risk.attribution.written import document_of
+from gemel.common.command import app
+from gemel.common.errors import GemelError
+from gemel.risk.attribution import bounds
+from gemel.risk.attribution.documents import release_of
+from gemel.risk.attribution.files import tables_of_csv
+from gemel.risk.attribution.reader import read_release
+from gemel.risk.attribution.report import render
+from gemel.risk.attribution.table_assessment import assess
+from gemel.risk.attribution.written import document_of
 
 FIGURE_18: dict[str, Any] = {
     "name": "figure 18",
@@ -130,7 +130,7 @@ def test_tables_are_made_from_the_truth() -> None:
     ],
 )
 def test_validation_errors_are_named(document: dict[str, Any], message: str) -> None:
-    with pytest.raises(TrystError) as error:
+    with pytest.raises(GemelError) as error:
         bounds(release_of(document))
     assert re.search(message, str(error.value)), str(error.value)
 
@@ -139,13 +139,13 @@ def test_all_validation_errors_come_at_once() -> None:
     document = changed(FIGURE_18, 0, counts=[[0, 3], [3, 0]])
     document["tables"][1]["counts"] = [3, -3, 6]
     document["tables"][2]["variables"] = ["VAR7"]
-    with pytest.raises(TrystError) as error:
+    with pytest.raises(GemelError) as error:
         release_of(document)
     assert str(error.value).count("\n  - ") == 3
 
 
 def test_a_truth_that_is_not_this_release_s_is_refused() -> None:
-    with pytest.raises(TrystError, match="does not satisfy"):
+    with pytest.raises(GemelError, match="does not satisfy"):
         assess(release_of(changed(FIGURE_18, truth=[[9, 3, 0], [4, 0, 0], [3, 2, 0]])))
 
 
@@ -171,7 +171,7 @@ def test_csv_with_totals_and_withheld_counts() -> None:
     ],
 )
 def test_csv_validation_errors(text: str, message: str) -> None:
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         tables_of_csv(text, "t.csv")
 
 
@@ -250,5 +250,5 @@ def test_microdata_command(tmp_path: Path) -> None:
     printed = run("attribution", "microdata", str(tmp_path / "r.csv"), "--keys", "area,age", "--sensitive", "ill")
     assert re.search(r"k anonymity +2\n", printed)
     assert re.search(r"records with certain value +5\n", printed)
-    with pytest.raises(TrystError, match=r"no column .place."):
+    with pytest.raises(GemelError, match=r"no column .place."):
         run("attribution", "microdata", str(tmp_path / "r.csv"), "--keys", "place", "--sensitive", "ill")

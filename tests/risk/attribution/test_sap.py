@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from benchmarks.papers._thesis_tables import anonymous, total_sap
+from gemel.common.errors import GemelError
+from gemel.risk.attribution import Release, Table, bounds, publish
+from gemel.risk.attribution.laws import Conventional
+from gemel.risk.attribution.sap import exhausted, expected_zeros, sap
+from gemel.risk.attribution.subtraction import Attacker, monte_carlo_sap, retightened_sap
 from tests.risk.attribution.definition import sap_by_inclusion
 from tests.risk.attribution.small_releases import brute_force, releases
-from tryst.common.errors import TrystError
-from tryst.risk.attribution import Release, Table, bounds, publish
-from tryst.risk.attribution.laws import Conventional
-from tryst.risk.attribution.sap import exhausted, expected_zeros, sap
-from tryst.risk.attribution.subtraction import Attacker, monte_carlo_sap, retightened_sap
 
 small = st.lists(st.integers(0, 3), min_size=1, max_size=6)
 
@@ -291,14 +291,14 @@ def test_effort_and_truth_are_asked_for() -> None:
     law = Conventional(3)
     shown = np.full((3, 3), 3)
     release = Release(table.variables, (publish("t", table, law, shown), publish("n", table.over([]), law)), table)
-    with pytest.raises(TrystError, match="given up"):
+    with pytest.raises(GemelError, match="given up"):
         retightened_sap(release, effort=1)
-    with pytest.raises(TrystError, match="true table"):
+    with pytest.raises(GemelError, match="true table"):
         retightened_sap(Release(table.variables, release.tables))
     wrong = Table(table.variables, np.full((3, 3), 9))
-    with pytest.raises(TrystError, match="does not satisfy"):
+    with pytest.raises(GemelError, match="does not satisfy"):
         Attacker(Release(table.variables, release.tables, wrong))
-    with pytest.raises(TrystError, match="upper bound"):
+    with pytest.raises(GemelError, match="upper bound"):
         sap([3, 1], [2, 1])
 
 

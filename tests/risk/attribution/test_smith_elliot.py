@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.papers._thesis_tables import anonymous
+from gemel.common.errors import GemelError
+from gemel.risk.attribution import Release, Table, Variable, publish, recoded_bounds
+from gemel.risk.attribution.laws import Barnardised, Exact, Random, Sampled
+from gemel.risk.attribution.matches import rank_correlation, ranked_matches, unique_matches
+from gemel.risk.attribution.posterior import naive_range, posterior, sum_likelihood, term_likelihood
+from gemel.risk.attribution.protections import RandomRounding, Sampling
+from gemel.risk.attribution.release import Published
 from tests.risk.attribution.definition import exact_posterior
 from tests.risk.attribution.small_releases import brute_force, releases
-from tryst.common.errors import TrystError
-from tryst.risk.attribution import Release, Table, Variable, publish, recoded_bounds
-from tryst.risk.attribution.laws import Barnardised, Exact, Random, Sampled
-from tryst.risk.attribution.matches import rank_correlation, ranked_matches, unique_matches
-from tryst.risk.attribution.posterior import naive_range, posterior, sum_likelihood, term_likelihood
-from tryst.risk.attribution.protections import RandomRounding, Sampling
-from tryst.risk.attribution.release import Published
 
 VARIABLES = tuple(Variable(f"Var{i}", ("Level1", "Level2")) for i in (1, 2, 3))
 TRUTH = Table(VARIABLES, np.asarray([[[2, 1], [4, 1]], [[5, 2], [1, 2]]]))
@@ -174,7 +174,7 @@ def experiment(seed: int) -> list[float]:
         matches = ranked_matches(Release(truth.variables, tuple(tables), truth), ["a", "b"])
         try:
             found.append(rank_correlation(matches).correlation)
-        except TrystError:
+        except GemelError:
             found.append(0.0)  # all matches look alike
     return found
 
@@ -193,13 +193,13 @@ def test_the_experiment_in_kind() -> None:
 
 
 def test_bad_questions() -> None:
-    with pytest.raises(TrystError, match="two or more samples"):
+    with pytest.raises(GemelError, match="two or more samples"):
         unique_matches(EVERYTHING, ["sample 1", "rounded"])
-    with pytest.raises(TrystError, match="no upper bound"):
+    with pytest.raises(GemelError, match="no upper bound"):
         posterior(Release(VARIABLES, (Published("nothing", (), np.asarray(-1)),)), CELL)
-    with pytest.raises(TrystError, match="no count in the range"):
+    with pytest.raises(GemelError, match="no count in the range"):
         posterior(EVERYTHING, CELL, within=(0, 0))
-    with pytest.raises(TrystError, match="no such level"):
+    with pytest.raises(GemelError, match="no such level"):
         posterior(EVERYTHING, {"Var2": 7})
     assert posterior(EVERYTHING, CELL, within=(8, 8)).correct_match == pytest.approx(1 / 8)
     assert Exact().exact

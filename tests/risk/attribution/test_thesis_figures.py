@@ -6,19 +6,19 @@ import networkx as nx
 import numpy as np
 
 from benchmarks.papers._thesis_tables import exact_margins, total_sap
+from gemel.risk.attribution import Release, Table, Variable, bounds, publish
+from gemel.risk.attribution.components import components, interaction_graph
+from gemel.risk.attribution.lattice import family, lattice
+from gemel.risk.attribution.laws import INFINITE, Conventional, Random, Within
+from gemel.risk.attribution.microdata import attributions, classes
+from gemel.risk.attribution.protections import CellSuppression, ConventionalRounding, Recoding, TabularAdjustment
+from gemel.risk.attribution.release import Axis, Published
+from gemel.risk.attribution.sap import sap
+from gemel.risk.attribution.search import Search
+from gemel.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution.statements import statements
+from gemel.risk.attribution.subtraction import retightened_sap
 from tests.risk.attribution.definition import decomposable, enumerated
-from tryst.risk.attribution import Release, Table, Variable, bounds, publish
-from tryst.risk.attribution.components import components, interaction_graph
-from tryst.risk.attribution.lattice import family, lattice
-from tryst.risk.attribution.laws import INFINITE, Conventional, Random, Within
-from tryst.risk.attribution.microdata import attributions, classes
-from tryst.risk.attribution.protections import CellSuppression, ConventionalRounding, Recoding, TabularAdjustment
-from tryst.risk.attribution.release import Axis, Published
-from tryst.risk.attribution.sap import sap
-from tryst.risk.attribution.search import Search
-from tryst.risk.attribution.shuttle import shuttle
-from tryst.risk.attribution.statements import statements
-from tryst.risk.attribution.subtraction import retightened_sap
 
 ROWS, COLUMNS = Variable("row", ("1", "2", "3", "4")), Variable("column", ("1", "2", "3", "4"))
 FIGURE_2 = np.asarray([[0, 3, 0, 1], [0, 1, 0, 0], [4, 1, 0, 2], [1, 0, 7, 1]])

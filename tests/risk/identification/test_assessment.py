@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.assessment.file_assessment import assess
-from tryst.risk.identification.misclassification.matrices import Perturbation
-from tryst.risk.identification.reader import read_key_file, read_weights
-from tryst.risk.identification.report import render
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.assessment.file_assessment import assess
+from gemel.risk.identification.misclassification.matrices import Perturbation
+from gemel.risk.identification.reader import read_key_file, read_weights
+from gemel.risk.identification.report import render
 
 
 def people(n: int, seed: int = 1) -> pl.DataFrame:
@@ -137,7 +137,7 @@ def test_a_swapped_file_beside_its_population(files, tmp_path):
 
 
 def test_levels_are_merged_in_a_long_search_only_when_asked_for(files, monkeypatch):
-    monkeypatch.setattr("tryst.risk.identification.matching.risk_reduction._EFFORT", 10)
+    monkeypatch.setattr("gemel.risk.identification.matching.risk_reduction._EFFORT", 10)
     file = read_key_file(files / "sample.csv", KEYS, 0.1)
     found = assess(file)
     assert found["left_out"] == []
@@ -159,7 +159,7 @@ def test_survey_weights(files):
     assert found["log_linear"]["weighted"]
     assert found["log_linear"]["models"][0]["B1"] is None
     json.dumps(found, allow_nan=False)
-    with pytest.raises(TrystError, match="numbers above 0"):
+    with pytest.raises(GemelError, match="numbers above 0"):
         read_weights(files / "sample.csv", "region")
 
 
@@ -222,7 +222,7 @@ def test_errors_of_the_command(files, tmp_path):
         ((files / "population.csv", "--keys", "region", "--population", sample), "smaller than the sample"),
     ):
         done = run(*arguments)
-        assert isinstance(done.exception, TrystError), done.output
+        assert isinstance(done.exception, GemelError), done.output
         assert words in str(done.exception)
 
 
@@ -233,6 +233,6 @@ def test_parquet_and_columns_that_are_not_keys(files, tmp_path):
     assert file.n_records == 100
     bad = tmp_path / "bad.parquet"
     bad.write_text("no parquet")
-    with pytest.raises(TrystError, match="not a whole Parquet file") as caught:
+    with pytest.raises(GemelError, match="not a whole Parquet file") as caught:
         read_key_file(bad, ["age"], 0.1)
     assert caught.value.code == ErrorCode.SOURCE

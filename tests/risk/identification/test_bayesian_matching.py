@@ -8,13 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from tests.risk.identification import definition
-from tests.risk.identification.small_files import sampled_file
-from tryst.common.errors import TrystError
-from tryst.risk.identification import KeyFile, dis
-from tryst.risk.identification.matching.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
-from tryst.risk.identification.matching.model_attacks import attack_on, best_cells, cost_matched
-from tryst.risk.models import (
+from gemel.common.errors import GemelError
+from gemel.risk.identification import KeyFile, dis
+from gemel.risk.identification.matching.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
+from gemel.risk.identification.matching.model_attacks import attack_on, best_cells, cost_matched
+from gemel.risk.models import (
     GammaPrior,
     HyperDirichlet,
     ModelAverage,
@@ -24,6 +22,8 @@ from tryst.risk.models import (
     enumerate_with_precision,
     fit,
 )
+from tests.risk.identification import definition
+from tests.risk.identification.small_files import sampled_file
 
 FILE = sampled_file(250, 4_000, 5)
 
@@ -141,25 +141,25 @@ def test_cost_matching_takes_the_smallest_combinations_until_the_cost_is_met():
 
 def test_what_cannot_be_is_refused():
     found = bayesian_matching(FILE, fit_models(FILE))
-    with pytest.raises(TrystError, match="one of"):
+    with pytest.raises(GemelError, match="one of"):
         fit_models(FILE, "best")
-    with pytest.raises(TrystError, match="number"):
+    with pytest.raises(GemelError, match="number"):
         best_cells(found, 0)
-    with pytest.raises(TrystError, match="people"):
+    with pytest.raises(GemelError, match="people"):
         cost_matched(found, 0.0)
     blind = KeyFile(FILE.names, FILE.labels, FILE.codes, 0.1)
     unseen = bayesian_matching(blind, fit_models(blind))
     assert best_cells(unseen).true is None
-    with pytest.raises(TrystError, match="population is not known"):
+    with pytest.raises(GemelError, match="population is not known"):
         cost_matched(unseen, 100, by_true_counts=True)
     same = KeyFile.from_columns({"a": ["x", "x"], "b": ["y", "y"]}, 0.1)
-    with pytest.raises(TrystError, match="two levels"):
+    with pytest.raises(GemelError, match="two levels"):
         fit_models(same)
 
 
 def test_missing_values_that_agree_with_everything_are_refused():
     file = KeyFile.from_columns({"a": ["x", "", "y"], "b": ["u", "v", "v"]}, 0.1, missing="any")
-    with pytest.raises(TrystError, match="missing"):
+    with pytest.raises(GemelError, match="missing"):
         fit_models(file)
 
 
@@ -182,6 +182,6 @@ def test_models_with_a_prior_on_their_precision():
     assert fitted.precision is not None
     assert fitted.heaviest(1).precision is fitted.precision
     assert 0 < bayesian_matching(file, fitted).correct_match.max() <= 1
-    with pytest.raises(TrystError) as raised:
+    with pytest.raises(GemelError) as raised:
         fit_models(file, "annealing", precision=prior)
     assert raised.value.where == "precision"

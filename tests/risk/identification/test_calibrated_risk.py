@@ -13,14 +13,14 @@ from scipy.optimize import approx_fprime, linprog
 from scipy.stats import nbinom
 
 from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
-from tryst.common.errors import TrystError
-from tryst.risk.identification.calibration.crowding import COUNTED, ShapePrior, _likelihood, fit_crowding
-from tryst.risk.identification.calibration.largest_tau import greatest_means
-from tryst.risk.identification.calibration.neighbours import neighbourhood
-from tryst.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
-from tryst.risk.identification.file_level import file_dis
-from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.models.counts import SparseCounts
+from gemel.common.errors import GemelError
+from gemel.risk.identification.calibration.crowding import COUNTED, ShapePrior, _likelihood, fit_crowding
+from gemel.risk.identification.calibration.largest_tau import greatest_means
+from gemel.risk.identification.calibration.neighbours import neighbourhood
+from gemel.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
+from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.models.counts import SparseCounts
 
 
 def sample_of(population: PublicPopulation, keys: str, fraction: float, seed: int) -> KeyFile:
@@ -243,17 +243,17 @@ def test_where_everybody_is_in_the_file_every_unique_is_certain():
 
 def test_few_pairs_are_refused_with_the_reason():
     columns = {"a": [str(v) for v in range(40)], "b": ["x", "y"] * 20}
-    with pytest.raises(TrystError, match="exactly twice"):
+    with pytest.raises(GemelError, match="exactly twice"):
         calibrated_risk(KeyFile.from_columns(columns, 0.1))
 
 
 def test_missing_values_that_agree_with_everything_are_refused():
     columns = {"a": ["1", "2", None, "1"] * 20, "b": ["x", "y"] * 40}
-    with pytest.raises(TrystError, match="missing values agree"):
+    with pytest.raises(GemelError, match="missing values agree"):
         calibrated_risk(KeyFile.from_columns(columns, 0.1, missing="any"))
 
 
 def test_weights_below_one_are_refused():
     file = sample_of(EUSILC_P, "6 keys", 0.02, 1)
-    with pytest.raises(TrystError, match="at least 1"):
+    with pytest.raises(GemelError, match="at least 1"):
         calibrated_risk(file, weights=np.zeros(file.n_records))

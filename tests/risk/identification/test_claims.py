@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.identification.matching.claims import claim_best_of_each, claim_most_probable
+from gemel.common.errors import GemelError
+from gemel.risk.identification.matching.claims import claim_best_of_each, claim_most_probable
 
 pairs = st.lists(
     st.tuples(st.integers(0, 4), st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.booleans()), min_size=1, max_size=30
@@ -48,5 +48,5 @@ def test_without_the_truth_no_true_rate_is_given():
 
 @pytest.mark.parametrize(("probability", "match"), [([1.2], None), ([float("nan")], None), ([0.5], [True, False])])
 def test_what_cannot_be_is_refused(probability, match):
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         claim_most_probable(np.array(probability), None if match is None else np.array(match))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma, poisson
 
-from tryst.risk.identification import KeyFile, log_linear_risk
-from tryst.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
-from tryst.risk.identification.loglinear.criterion import (
+from gemel.risk.identification import KeyFile, log_linear_risk
+from gemel.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
+from gemel.risk.identification.loglinear.criterion import (
     averaged_h1,
     averaged_h2,
     coefficients,
@@ -23,13 +23,13 @@ from tryst.risk.identification.loglinear.criterion import (
     minimum_error,
     second_moment,
 )
-from tryst.risk.identification.loglinear.decomposable_path import cliques_of, decomposable_path
-from tryst.risk.identification.loglinear.fitting import fit_margins
-from tryst.risk.identification.loglinear.support import support
-from tryst.risk.identification.loglinear.tau_precision import of_closed_form, of_fit
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Graph, empty_graph
+from gemel.risk.identification.loglinear.decomposable_path import cliques_of, decomposable_path
+from gemel.risk.identification.loglinear.fitting import fit_margins
+from gemel.risk.identification.loglinear.support import support
+from gemel.risk.identification.loglinear.tau_precision import of_closed_form, of_fit
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import Graph, empty_graph
 
 
 @st.composite

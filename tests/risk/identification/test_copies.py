@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks._public_populations import ADULT
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.copies import copied_share
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.copies import copied_share
 
 KEYS = ADULT.keys["6 keys"]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.identification import KeyFile, dis, file_dis, file_measures
+from gemel.common.errors import GemelError
+from gemel.risk.identification import KeyFile, dis, file_dis, file_measures
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,9 @@ def test_edges_of_dis_are_defined():
     one = file_dis(KeyFile.from_columns({"x": ["a"]}, 0.01))
     assert (one.value, one.high) == (1.0, 1.0)
     for bad in ((-1, 1, 1, 0.1), (1, 1, 1, 0.0), (1, 1, 1, 1.5)):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             dis(*bad)
-    with pytest.raises(TrystError, match="confidence"):
+    with pytest.raises(GemelError, match="confidence"):
         dis(1, 1, 1, 0.5, level=1.0)
 
 

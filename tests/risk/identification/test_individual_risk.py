@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import nbinom
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.assessment.beside_keys import BesideKeys
+from gemel.risk.identification.assessment.file_assessment import assess
+from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
+from gemel.risk.identification.reader import read_weights
+from gemel.risk.identification.report import render
+from gemel.risk.identification.survey_weights import implied_fraction
 from tests.risk.identification.small_files import dependent_columns
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.assessment.beside_keys import BesideKeys
-from tryst.risk.identification.assessment.file_assessment import assess
-from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
-from tryst.risk.identification.reader import read_weights
-from tryst.risk.identification.report import render
-from tryst.risk.identification.survey_weights import implied_fraction
 
 
 @given(st.integers(1, 60), st.floats(0.02, 1.0))
@@ -113,7 +113,7 @@ def test_it_is_compared_with_the_calibrated_tau2(low, high, warned):
 def test_weights_of_zero_negative_or_missing_are_counted(tmp_path):
     path = tmp_path / "r.csv"
     pl.DataFrame({"w": ["1.5", "0", "-2", "", "many", "2"]}).write_csv(path)
-    with pytest.raises(TrystError, match="numbers above 0") as caught:
+    with pytest.raises(GemelError, match="numbers above 0") as caught:
         read_weights(path, "w")
     assert caught.value.code == ErrorCode.SOURCE
     assert "2 missing or no numbers, 1 zero, 1 negative" in str(caught.value)
@@ -122,5 +122,5 @@ def test_weights_of_zero_negative_or_missing_are_counted(tmp_path):
 
 def test_the_fraction_that_weights_imply():
     assert implied_fraction(np.array([10.0, 30.0])) == 0.05
-    with pytest.raises(TrystError, match="fewer people than there are records"):
+    with pytest.raises(GemelError, match="fewer people than there are records"):
         implied_fraction(np.array([0.5, 0.5]))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import KeyFile
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification import KeyFile
 
 COLUMNS = {"age": [1, 2, 2, 10], "sex": ["f", "m", None, "f"]}
 
@@ -51,7 +51,7 @@ def test_missing_means_what_was_chosen():
     assert as_level.frequency.tolist() == [1, 1, 1, 1]
     assert as_any.frequency.tolist() == [1, 2, 2, 1]
     assert as_any.uniques.tolist() == [0, 3]
-    with pytest.raises(TrystError, match="missing values agree with all"):
+    with pytest.raises(GemelError, match="missing values agree with all"):
         as_any.table()
 
 
@@ -88,13 +88,13 @@ def test_the_table_has_the_keys_that_vary():
     table = KeyFile.from_columns({"a": ["x", "x", "y"], "b": ["z"] * 3}, 0.5).table()
     assert table.names == ("a",)
     assert table.counts.tolist() == [2, 1]
-    with pytest.raises(TrystError, match="no key variable has two levels"):
+    with pytest.raises(GemelError, match="no key variable has two levels"):
         KeyFile.from_columns({"b": ["z"] * 3}, 0.5).table()
 
 
 @pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan")])
 def test_a_fraction_is_a_share(fraction):
-    with pytest.raises(TrystError, match="sampling fraction") as caught:
+    with pytest.raises(GemelError, match="sampling fraction") as caught:
         KeyFile.from_columns(COLUMNS, fraction)
     assert caught.value.code == ErrorCode.PARAMETER
 
@@ -110,13 +110,13 @@ def test_bad_input_is_reported_without_a_value():
         ({"a": ["secret"]}, {"missing": "guess"}, "`level` or `any`"),
     ]
     for columns, options, words in cases:
-        with pytest.raises(TrystError, match=words) as caught:
+        with pytest.raises(GemelError, match=words) as caught:
             KeyFile.from_columns(columns, 0.5, **options)
         assert "secret" not in str(caught.value)
 
 
 def test_without_fraction_and_population_nothing_is_assumed():
-    with pytest.raises(TrystError, match="a sampling fraction is needed"):
+    with pytest.raises(GemelError, match="a sampling fraction is needed"):
         KeyFile.from_columns(COLUMNS)
 
 

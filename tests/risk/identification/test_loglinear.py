@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification import KeyFile, choose_model, log_linear_risk
+from gemel.risk.identification.loglinear.fitting import fit_margins
+from gemel.risk.identification.loglinear.risk import h1, h2, minimum_error
+from gemel.risk.identification.loglinear.support import support
+from gemel.risk.models.counts import SparseCounts
 from tests.risk.models.definition import to_table
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import KeyFile, choose_model, log_linear_risk
-from tryst.risk.identification.loglinear.fitting import fit_margins
-from tryst.risk.identification.loglinear.risk import h1, h2, minimum_error
-from tryst.risk.identification.loglinear.support import support
-from tryst.risk.models.counts import SparseCounts
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_the_support_is_the_cells_without_an_empty_margin(table, data):
         )
     ]
     assert [tuple(c) for c in support(table, generators).tolist()] == expected
-    with pytest.raises(TrystError, match="too many cells") as caught:
+    with pytest.raises(GemelError, match="too many cells") as caught:
         support(table, generators, 0)
     assert caught.value.code == ErrorCode.MEMORY
 
@@ -158,7 +158,7 @@ def test_equal_weights_are_a_sampling_fraction():
     assert weighted.tau1 == pytest.approx(plain.tau1, rel=1e-4)
     assert weighted.tau2 == pytest.approx(plain.tau2, rel=1e-4)
     assert np.isnan(weighted.B1)
-    with pytest.raises(TrystError, match="survey weight"):
+    with pytest.raises(GemelError, match="survey weight"):
         log_linear_risk(file, weights=np.full(300, 0.5))
 
 
@@ -205,14 +205,14 @@ def test_terms_may_be_chosen():
 
 def test_bad_input():
     file = KeyFile.from_columns({"a": [1, 2, None], "b": [1, 1, 2]}, 0.1, missing="any")
-    with pytest.raises(TrystError, match="missing values agree with all"):
+    with pytest.raises(GemelError, match="missing values agree with all"):
         log_linear_risk(file)
     fine = KeyFile.from_columns({"a": [1, 2, 2], "b": [1, 1, 1]}, 0.1)
-    with pytest.raises(TrystError, match="no varying key variable b"):
+    with pytest.raises(GemelError, match="no varying key variable b"):
         log_linear_risk(fine, [("a", "b")])
-    with pytest.raises(TrystError, match="list of terms"):
+    with pytest.raises(GemelError, match="list of terms"):
         log_linear_risk(fine, "saturated")
-    with pytest.raises(TrystError, match="`B1` or `B2`"):
+    with pytest.raises(GemelError, match="`B1` or `B2`"):
         choose_model(fine, "B3")
 
 

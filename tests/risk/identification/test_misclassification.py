@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.papers._swapping import observed_matrix, random_swap
-from tryst.common.errors import TrystError
-from tryst.risk.identification import KeyFile, log_linear_risk, misclassification_risk, swapping_matrix
-from tryst.risk.identification.file_level import file_measures
+from gemel.common.errors import GemelError
+from gemel.risk.identification import KeyFile, log_linear_risk, misclassification_risk, swapping_matrix
+from gemel.risk.identification.file_level import file_measures
 
 
 def matrix(draw, levels):
@@ -133,13 +133,13 @@ def test_bad_input():
         ({"x": np.eye(3)}, "2 rows and columns"),
         ({"x": [[0.9, 0.1], [0.2, 0.8]]}, "transpose it"),
     ):
-        with pytest.raises(TrystError, match=words):
+        with pytest.raises(GemelError, match=words):
             misclassification_risk(file, theta)
-    with pytest.raises(TrystError, match="one of another file"):
+    with pytest.raises(GemelError, match="one of another file"):
         misclassification_risk(file, {}, log_linear_risk(KeyFile.from_columns({"x": [0, 1]}, 0.1)))
-    with pytest.raises(TrystError, match="two levels must have records"):
+    with pytest.raises(GemelError, match="two levels must have records"):
         swapping_matrix([5, 0], 0.2)
-    with pytest.raises(TrystError, match="from 0 to 1"):
+    with pytest.raises(GemelError, match="from 0 to 1"):
         swapping_matrix([5, 5], 1.2)
     perturbed = KeyFile.from_columns({"x": [0, 0]}, population={"x": [0, 1]}, perturbed=True)
     assert perturbed.population_sizes is None

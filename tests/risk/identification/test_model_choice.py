@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification import KeyFile, choose_model, log_linear_risk
+from gemel.risk.identification.assessment.file_assessment import assess
+from gemel.risk.identification.file_level import dis
+from gemel.risk.identification.loglinear.dis_agreement import agrees, disagreement, distance
+from gemel.risk.identification.report import render
+from gemel.risk.models.graphs import Graph
 from tests.risk.identification.small_files import sampled_file
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import KeyFile, choose_model, log_linear_risk
-from tryst.risk.identification.assessment.file_assessment import assess
-from tryst.risk.identification.file_level import dis
-from tryst.risk.identification.loglinear.dis_agreement import agrees, disagreement, distance
-from tryst.risk.identification.report import render
-from tryst.risk.models.graphs import Graph
 
 
 def three_way(n: int, seed: int) -> dict[str, np.ndarray]:
@@ -66,7 +66,7 @@ def test_each_model_is_tried_once_and_searched_ones_too():
 
 def test_two_way_models_with_too_many_cells_are_left_out_or_refused():
     file = KeyFile.from_columns(three_way(1_000, 4), 0.1)
-    with pytest.raises(TrystError, match="too many cells") as caught:
+    with pytest.raises(GemelError, match="too many cells") as caught:
         choose_model(file, limit=100)
     assert caught.value.code == ErrorCode.MEMORY
     found = choose_model(file, limit=100, higher_order=True)
@@ -92,8 +92,8 @@ def test_agreement_with_dis():
 
 def test_a_contradicted_model_does_not_lead(dependent, monkeypatch):
     """Where no log-linear model is tried that could agree, tau goes to the end, marked, and not to the page's head."""
-    monkeypatch.setattr("tryst.risk.identification.loglinear.model_choice.decomposable_path", lambda _: [])
-    monkeypatch.setattr("tryst.risk.identification.assessment.file_assessment.heaviest_graphs", lambda _: [])
+    monkeypatch.setattr("gemel.risk.identification.loglinear.model_choice.decomposable_path", lambda _: [])
+    monkeypatch.setattr("gemel.risk.identification.assessment.file_assessment.heaviest_graphs", lambda _: [])
     found = assess(dependent)
     by_name = {m["name"]: m for m in found["measures"]}
     assert not by_name["tau2"]["relied_on"]

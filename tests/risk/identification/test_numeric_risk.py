@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tryst.common.errors import TrystError
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification.numeric_risk import (
+from gemel.common.errors import GemelError
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification.numeric_risk import (
     linked_by_distance,
     numeric_risk_document,
     within_percent,
@@ -82,7 +82,7 @@ def test_missing_numbers_are_left_out_and_counted():
         ({"a": np.array([1.0, np.inf, 2.0, 3.0])}, "finite"),
         ({"a": np.full(4, np.nan)}, "every record lacks"),
     ):
-        with pytest.raises(TrystError, match=words):
+        with pytest.raises(GemelError, match=words):
             numeric_risk_document(x, wrong)
 
 

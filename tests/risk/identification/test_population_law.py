@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import GemelError
+from gemel.risk.identification.matching.population_law import expected_reciprocal
 from tests.risk.identification import definition
-from tryst.common.errors import TrystError
-from tryst.risk.identification.matching.population_law import expected_reciprocal
 
 
 @settings(max_examples=300, deadline=None)
@@ -38,5 +38,5 @@ def test_more_people_outside_make_a_correct_match_less_likely():
 
 @pytest.mark.parametrize(("f", "rate"), [(0, 1.0), (1, -1.0), (1, float("nan")), (1, float("inf"))])
 def test_what_cannot_be_is_refused(f, rate):
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         expected_reciprocal(f, rate)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from tryst.common.errors import TrystError
-from tryst.risk.identification.population_spectrum import (
+from gemel.common.errors import GemelError
+from gemel.risk.identification.population_spectrum import (
     Pitman,
     Spectrum,
     expected_number,
@@ -115,5 +115,5 @@ def test_the_ends() -> None:
     assert alike.best.reciprocal(50, 5_000) == pytest.approx(1 / 5_000, rel=0.05)
     assert once.near == alike.near == ()
     assert once.dispersion == alike.dispersion == 1.0
-    with pytest.raises(TrystError, match="no record"):
+    with pytest.raises(GemelError, match="no record"):
         fit_pitman(Spectrum.of(np.zeros(3, dtype=np.int64)))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import entropy, wasserstein_distance
 from typer.testing import CliRunner
 
-from tryst.common.errors import TrystError
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.privacy_models import diversity, k_anonymity, sensitive_classes
+from gemel.common.errors import GemelError
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.privacy_models import diversity, k_anonymity, sensitive_classes
 
 VALUES = st.one_of(st.none(), st.sampled_from("abc"))
 RECORDS = st.lists(st.tuples(VALUES, VALUES, st.sampled_from(["1", "2", "10"])), min_size=1, max_size=25)
@@ -67,9 +67,9 @@ def test_a_missing_sensitive_value_is_a_value_and_numbers_are_in_order():
 
 def test_wrong_input_is_named():
     file = KeyFile.from_columns({"x": ["a", "b"]}, 0.1)
-    with pytest.raises(TrystError, match="one value for each record"):
+    with pytest.raises(GemelError, match="one value for each record"):
         sensitive_classes(file, ["1"], "income")
-    with pytest.raises(TrystError, match="at least 2"):
+    with pytest.raises(GemelError, match="at least 2"):
         k_anonymity(file, (1, 2))
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tryst.common.errors import TrystError
-from tryst.risk.identification.assessment.rank_plots import _regression, auc, logit_rank_plot
+from gemel.common.errors import GemelError
+from gemel.risk.identification.assessment.rank_plots import _regression, auc, logit_rank_plot
 
 CASES = st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=40)
 
@@ -75,7 +75,7 @@ def test_one_kind_only_stays_finite():
 
 def test_bad_input():
     for scores, events in (([], []), ([1.0], [1, 0]), ([np.nan], [1]), ([1.0], [0.5])):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             auc(scores, events)
-    with pytest.raises(TrystError, match="positive"):
+    with pytest.raises(GemelError, match="positive"):
         logit_rank_plot([1.0], [1], points=0)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import GemelError
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
+from gemel.risk.identification.matching.category_merging import apply, merges, ordered_variables
+from gemel.risk.identification.matching.recoding import KnownProbabilities, Recoding, probabilities, recoded
+from gemel.risk.identification.matching.recoding_search import MEASURES, minimal_recoding
+from gemel.risk.identification.matching.relative_risk import category_risks, variable_risks
 from tests.risk.identification.small_files import sampled_file
-from tryst.common.errors import TrystError
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
-from tryst.risk.identification.matching.category_merging import apply, merges, ordered_variables
-from tryst.risk.identification.matching.recoding import KnownProbabilities, Recoding, probabilities, recoded
-from tryst.risk.identification.matching.recoding_search import MEASURES, minimal_recoding
-from tryst.risk.identification.matching.relative_risk import category_risks, variable_risks
 
 FILE = sampled_file(250, 4_000, 5)
 MATCHING = bayesian_matching(FILE, fit_models(FILE))
@@ -175,13 +175,13 @@ def test_the_greedy_search_reaches_the_risk_and_leaves_a_treasured_variable_alon
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(TrystError, match="measure"):
+    with pytest.raises(GemelError, match="measure"):
         minimal_recoding(MATCHING, 0.1, "beauty")
-    with pytest.raises(TrystError, match="risk lies"):
+    with pytest.raises(GemelError, match="risk lies"):
         minimal_recoding(MATCHING, 1.5)
-    with pytest.raises(TrystError, match="no key variable height"):
+    with pytest.raises(GemelError, match="no key variable height"):
         minimal_recoding(MATCHING, 0.1, worth={"height": 1})
-    with pytest.raises(TrystError, match="every level"):
+    with pytest.raises(GemelError, match="every level"):
         recoded(MATCHING, Recoding(((0, 1),)))
 
 

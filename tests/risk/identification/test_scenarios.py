@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.errors import GemelError
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.assessment.file_assessment import assess
+from gemel.risk.identification.assessment.score_ranking import score_ranking
+from gemel.risk.identification.report.charts import histogram_chart
+from gemel.risk.identification.special_uniques.suda_ranking import suda_scores
+from gemel.risk.report.palette import INK, OCHRE, RUST, TEAL
 from tests.risk.identification.small_files import sampled_file
-from tryst.common.errors import TrystError
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.assessment.file_assessment import assess
-from tryst.risk.identification.assessment.score_ranking import score_ranking
-from tryst.risk.identification.report.charts import histogram_chart
-from tryst.risk.identification.special_uniques.suda_ranking import suda_scores
-from tryst.risk.report.palette import INK, OCHRE, RUST, TEAL
 
 
 def run(folder, *arguments: str):
@@ -97,10 +97,10 @@ def test_scores_are_ranked_by_who_is_alone():
 
 def test_where_one_kind_is_absent_nothing_is_ranked():
     file = KeyFile.from_columns({"a": ["x", "y"]}, population={"a": ["x", "y", "z"]})
-    with pytest.raises(TrystError, match="one kind is absent"):
+    with pytest.raises(GemelError, match="one kind is absent"):
         score_ranking(file, {"IS": np.ones(2)})
     assert "score ranking" in [left["what"] for left in assess(file)["left_out"]]
-    with pytest.raises(TrystError, match="need the population"):
+    with pytest.raises(GemelError, match="need the population"):
         score_ranking(KeyFile.from_columns({"a": ["x", "y"]}, 0.1), {"IS": np.ones(2)})
 
 

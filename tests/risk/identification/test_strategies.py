@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.identification import Frequencies, KeyFile, Strategy, attack, attacks, file_measures, thesis_strategies
+from gemel.common.errors import GemelError
+from gemel.risk.identification import Frequencies, KeyFile, Strategy, attack, attacks, file_measures, thesis_strategies
 
 
 @st.composite
@@ -134,15 +134,15 @@ def test_custom_conditions_may_use_both_counts():
     known = attack(own, Strategy("small in the population", "population to sample", lambda f, F: F <= 2))
     assert known.targets == 2
     assert known.probability == pytest.approx(2 / 3)
-    with pytest.raises(TrystError, match="every cell"):
+    with pytest.raises(GemelError, match="every cell"):
         attack(own, Strategy("wrong", "population to sample", lambda f, F: np.array([True])))
 
 
 def test_bad_input():
     for f, F in (([2], [1]), ([0], [1]), ([-1, 2], [1, 2]), ([1, 1], [1])):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             Frequencies(np.array(f), np.array(F))
-    with pytest.raises(TrystError, match="need the population"):
+    with pytest.raises(GemelError, match="need the population"):
         Frequencies.of(KeyFile.from_columns({"x": [1, 2]}, 0.5))
-    with pytest.raises(TrystError, match="at least one record"):
+    with pytest.raises(GemelError, match="at least one record"):
         thesis_strategies(0)

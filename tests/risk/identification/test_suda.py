@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import KeyFile, minimal_uniques, suda_scores
-from tryst.risk.identification.special_uniques.suda import largest_within
-from tryst.risk.identification.special_uniques.suda_ranking import calibrated
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification import KeyFile, minimal_uniques, suda_scores
+from gemel.risk.identification.special_uniques.suda import largest_within
+from gemel.risk.identification.special_uniques.suda_ranking import calibrated
 
 SEVEN = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 FIVE = ["urbrur", "roof", "walls", "water", "sex"]
@@ -179,7 +179,7 @@ def test_more_bits_than_one_word():
 def test_too_many_to_hold_is_an_error_with_a_remedy():
     rng = np.random.default_rng(1)
     file = KeyFile.from_columns({f"v{q}": rng.integers(0, 3, 200) for q in range(8)}, 0.1)
-    with pytest.raises(TrystError, match="give a largest size") as caught:
+    with pytest.raises(GemelError, match="give a largest size") as caught:
         minimal_uniques(file, limit=50)
     assert caught.value.code == ErrorCode.MEMORY
     assert len(minimal_uniques(file, 3, limit=10_000).subsets) > 0
@@ -187,14 +187,14 @@ def test_too_many_to_hold_is_an_error_with_a_remedy():
 
 def test_bad_settings():
     file = KeyFile.from_columns({"a": list("xy")}, 0.1)
-    with pytest.raises(TrystError, match="at least one key"):
+    with pytest.raises(GemelError, match="at least one key"):
         minimal_uniques(file, 0)
-    with pytest.raises(TrystError, match="`is` or `suda`"):
+    with pytest.raises(GemelError, match="`is` or `suda`"):
         suda_scores(file, "other")
-    with pytest.raises(TrystError, match="at most 62 keys"):
+    with pytest.raises(GemelError, match="at most 62 keys"):
         minimal_uniques(KeyFile.from_columns({f"v{q}": [1, 2] for q in range(63)}, 0.1))
     for scores, dis in (([1.0], 0.0), ([-1.0], 0.5)):
-        with pytest.raises(TrystError):
+        with pytest.raises(GemelError):
             calibrated(np.array(scores), dis, 3)
 
 
@@ -211,7 +211,7 @@ def test_the_limit_is_of_all_tasks_together_whatever_the_threads(threads):
 def _fits(file, limit, threads):
     try:
         minimal_uniques(file, threads=threads, limit=limit)
-    except TrystError:
+    except GemelError:
         return False
     return True
 
@@ -229,5 +229,5 @@ def test_pol_is_is_over_its_greatest_value():
     scored = suda_scores(file)
     assert scored.minimal_uniques.of_record(2) == [("a",)]
     assert scored.pol[2] == pytest.approx(2 / 6)
-    with pytest.raises(TrystError, match="POL is a form of IS"):
+    with pytest.raises(GemelError, match="POL is a form of IS"):
         _ = suda_scores(file, "suda").pol

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.errors import TrystError
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification import KeyFile, misclassification_risk, swapping_matrix
-from tryst.risk.identification.misclassification.matrices import Perturbation, aligned
-from tryst.risk.identification.misclassification.theta_reader import read_theta
+from gemel.common.errors import GemelError
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification import KeyFile, misclassification_risk, swapping_matrix
+from gemel.risk.identification.misclassification.matrices import Perturbation, aligned
+from gemel.risk.identification.misclassification.theta_reader import read_theta
 
 YAML = """\
 region:
@@ -61,7 +61,7 @@ def test_the_risk_is_that_of_the_arrays():
     ],
 )
 def test_what_is_no_matrix_of_a_file(stated, words):
-    with pytest.raises(TrystError, match=words):
+    with pytest.raises(GemelError, match=words):
         aligned(stated, ("n", "s"), "theta of region")
 
 
@@ -82,7 +82,7 @@ def test_what_is_no_matrix_of_a_file(stated, words):
 def test_what_is_no_file_of_matrices(tmp_path, name, text, words):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(TrystError, match=words) as caught:
+    with pytest.raises(GemelError, match=words) as caught:
         read_theta([str(path) if name != "t.csv" else f"region={path}"])
     assert str(path) in str(caught.value)
 

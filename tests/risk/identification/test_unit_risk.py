@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tryst.common.errors import TrystError
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.assessment.beside_keys import BesideKeys
-from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
-from tryst.risk.identification.unit_risk import Units, unit_risk_document
+from gemel.common.errors import GemelError
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.assessment.beside_keys import BesideKeys
+from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
+from gemel.risk.identification.unit_risk import Units, unit_risk_document
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), min_size=1, max_size=8))
@@ -66,10 +66,10 @@ def test_units_as_records_against_their_definition(rows):
 def test_keys_of_units_must_be_those_of_all_members():
     units = Units.of(["1", "1", "2"])
     assert units.constant(np.array([3, 3, 5], dtype=np.int32), "region").tolist() == [3, 5]
-    with pytest.raises(TrystError, match="same for all members") as caught:
+    with pytest.raises(GemelError, match="same for all members") as caught:
         units.constant(np.array([3, 4, 5], dtype=np.int32), "region")
     assert "1 units whose members differ" in str(caught.value)
-    with pytest.raises(TrystError, match="2 records without"):
+    with pytest.raises(GemelError, match="2 records without"):
         Units.of(["1", None, ""])
 
 

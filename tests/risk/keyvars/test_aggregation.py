@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.keyvars.aggregation import AggregationGraph
-from tryst.risk.keyvars.intervals import extend, read_interval
-from tryst.risk.keyvars.partitions import blocks, join, size
+from gemel.common.errors import GemelError
+from gemel.risk.keyvars.aggregation import AggregationGraph
+from gemel.risk.keyvars.intervals import extend, read_interval
+from gemel.risk.keyvars.partitions import blocks, join, size
 
 EMPTY = AggregationGraph({})
 
@@ -35,11 +35,11 @@ def test_figure_24_and_the_rule_of_validity():
         ["Britain", "Northern Ireland", "Other"],
     ):
         graph.partition(valid)
-    with pytest.raises(TrystError, match="'UK' and 'Britain' overlap, got both contain 'England', 'Scotland', 'Wales'"):
+    with pytest.raises(GemelError, match="'UK' and 'Britain' overlap, got both contain 'England', 'Scotland', 'Wales'"):
         graph.partition(["UK", "Britain", "Other"])
-    with pytest.raises(TrystError, match="not exhaustive, got none contains 'Northern Ireland'"):
+    with pytest.raises(GemelError, match="not exhaustive, got none contains 'Northern Ireland'"):
         graph.partition(["Other", "Britain"])
-    with pytest.raises(TrystError, match="did you mean Britain"):
+    with pytest.raises(GemelError, match="did you mean Britain"):
         graph.partition(["Brittain", "Northern Ireland", "Other"])
 
 
@@ -144,7 +144,7 @@ def test_intervals_are_read(label, scale, low, high):
 )
 def test_bad_intervals_are_named(categories, scale, message):
     graph, _ = extend(EMPTY, AGES[0] if scale == "interval" else ["0-17", "18+"], scale)
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         extend(graph, categories, scale)
 
 
@@ -250,7 +250,7 @@ def test_what_would_change_a_meaning_is_refused():
         (lambda: graph.remove("Other"), "it is a leaf"),
         (lambda: graph.remove("UK", ["C2.001 (Survey X)"]), "used by 'C2.001"),
     ):
-        with pytest.raises(TrystError, match=message):
+        with pytest.raises(GemelError, match=message):
             edit()
     assert "UK" not in graph.remove("UK").children
 

@@ -13,9 +13,9 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.risk.keyvars.analysis import course
-from tryst.risk.keyvars.harmonisation import HarmonisationGraph
-from tryst.risk.keyvars.partitions import Precision, canonical, join, size
+from gemel.risk.keyvars.analysis import course
+from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.partitions import Precision, canonical, join, size
 
 LEAVES = 7
 PARTITIONS = st.one_of(st.none(), st.lists(st.integers(0, LEAVES - 1), min_size=LEAVES, max_size=LEAVES).map(canonical))

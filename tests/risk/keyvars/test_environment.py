@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.keyvars import like_the_thesis
-from tryst.common.errors import TrystError, TrystErrors
-from tryst.risk.keyvars import folder
-from tryst.risk.keyvars.codebook import export_codebook, import_codebook
-from tryst.risk.keyvars.documents import FILES, environment_of, texts_of
-from tryst.risk.keyvars.environment import Environment
+from gemel.common.errors import GemelError, GemelErrors
+from gemel.risk.keyvars import folder
+from gemel.risk.keyvars.codebook import export_codebook, import_codebook
+from gemel.risk.keyvars.documents import FILES, environment_of, texts_of
+from gemel.risk.keyvars.environment import Environment
 
 COUNTRY = "Country of Residence"
 
@@ -129,7 +129,7 @@ def test_what_is_refused_changes_nothing():
         (lambda: env.analyse("Survey X", 2), "from 0 to 1"),
         (lambda: env.analyse("Survey X", 0.5, variables=["Age"]), "form Survey X: there is no such variable"),
     ):
-        with pytest.raises(TrystError, match=message):
+        with pytest.raises(GemelError, match=message):
             change()
     assert texts_of(env) == before
 
@@ -145,25 +145,25 @@ def test_intervals_cannot_be_edited_into_nonsense(tmp_path: Path):
         (lambda graph: graph.divide("18+", ["18-30", "32+"]), "Age, 18[+]: the parts of an interval must join"),
         (lambda graph: graph.aggregate("all", ["0-17", "18+"]), "Age, all: not an interval"),
     ):
-        with pytest.raises(TrystError, match=message):
+        with pytest.raises(GemelError, match=message):
             made.edit("Age", edit)
-    with pytest.raises(TrystError, match="must join"):
+    with pytest.raises(GemelError, match="must join"):
         made.rename_category("Age", "0-17", "0-16")
     made.rename_category("Age", "18+", "18 and over")
     texts = texts_of(made)
     assert texts_of(environment_of(texts)) == texts
     spoilt = {**texts, "variables.json": texts["variables.json"].replace("6-17", "7-17")}
-    with pytest.raises(TrystError, match=r"variables.json: Age > categories > 0-17: the parts of an interval"):
+    with pytest.raises(GemelError, match=r"variables.json: Age > categories > 0-17: the parts of an interval"):
         environment_of(spoilt)
 
 
 def test_values_must_mean_every_category():
     made = tutorial()
-    with pytest.raises(TrystError, match="no value means a category of the form, got 'Non UK'"):
+    with pytest.raises(GemelError, match="no value means a category of the form, got 'Non UK'"):
         made.code("Survey V", COUNTRY, ["UK", "Non UK"], {"1": "UK"})
     made.code("Survey V", COUNTRY, ["UK", "Non UK"], {"1": "UK", "2": "Non UK"})
     texts = texts_of(made)
-    with pytest.raises(TrystError, match="Survey V > values > Country of Residence: no value means a category"):
+    with pytest.raises(GemelError, match="Survey V > values > Country of Residence: no value means a category"):
         environment_of({**texts, "forms.json": texts["forms.json"].replace(', "2": "Non UK"', "")})
 
 
@@ -192,9 +192,9 @@ def test_the_files_come_back_as_they_were(tmp_path: Path):
         made = tutorial()
         env.forms, env.variables, env.groups = made.forms, made.variables, made.groups
     assert texts_of(folder.read(tmp_path / "env")) == texts_of(tutorial())
-    with pytest.raises(TrystError, match="an environment already"):
+    with pytest.raises(GemelError, match="an environment already"):
         folder.create(tmp_path / "env")
-    with pytest.raises(TrystError, match="no environment"):
+    with pytest.raises(GemelError, match="no environment"):
         folder.read(tmp_path / "elsewhere")
 
 
@@ -266,11 +266,11 @@ def _edit(path: Path, change) -> None:
 def test_a_file_edited_into_inconsistency_is_named_and_left_alone(saved: Path, file, change, message):
     _edit(saved / file, change)
     before = {name: (saved / name).read_bytes() for name in FILES}
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         folder.read(saved)
-    with pytest.raises(TrystError), folder.changed(saved) as env:
+    with pytest.raises(GemelError), folder.changed(saved) as env:
         env.add_form("Survey U")
-    with pytest.raises(TrystError):
+    with pytest.raises(GemelError):
         folder.check(saved)
     assert {name: (saved / name).read_bytes() for name in FILES} == before
     aside = folder.restore(saved)
@@ -282,13 +282,13 @@ def test_a_name_used_twice_and_broken_json_have_their_places(saved: Path):
     path = saved / "forms.json"
     text = path.read_text()
     path.write_text(text.replace('"Survey W": {', '"Survey V": {'))
-    with pytest.raises(TrystError, match=r"forms\.json: a name is used twice, got 'Survey V'"):
+    with pytest.raises(GemelError, match=r"forms\.json: a name is used twice, got 'Survey V'"):
         folder.read(saved)
     path.write_text(text.replace('"Survey W": {', '"Survey W" {'))
-    with pytest.raises(TrystError, match=r"forms.json, line \d+, column \d+: not JSON"):
+    with pytest.raises(GemelError, match=r"forms.json, line \d+, column \d+: not JSON"):
         folder.read(saved)
     path.write_bytes(text.encode() + b"\xff")
-    with pytest.raises(TrystError, match="UTF-8"):
+    with pytest.raises(GemelError, match="UTF-8"):
         folder.read(saved)
 
 
@@ -314,7 +314,7 @@ def test_values_without_variables_are_refused():
     content = json.loads(texts["forms.json"])
     content["Survey V"]["variables"] = None
     for strict in (True, False):
-        with pytest.raises(TrystErrors, match="an object"):
+        with pytest.raises(GemelErrors, match="an object"):
             environment_of(texts | {"forms.json": json.dumps(content)}, strict=strict)
 
 
@@ -345,7 +345,7 @@ def test_whatever_is_edited_is_read_or_refused(data):
     for strict in (True, False):
         try:
             read = environment_of(texts, strict=strict)
-        except TrystErrors as refused:
+        except GemelErrors as refused:
             places = {each.where.split(":")[0].split(",")[0] for each in refused.errors}
             if not places <= set(FILES):
                 raise
@@ -401,7 +401,7 @@ def test_a_file_changed_meanwhile_is_not_written_over(saved: Path):
             env.add_form("Survey U")
             _edit(saved / "groups.json", lambda c: c.update({"More": []}))
 
-    with pytest.raises(TrystError, match="changed meanwhile"):
+    with pytest.raises(GemelError, match="changed meanwhile"):
         change()
     assert "More" in folder.read(saved).groups
 
@@ -456,5 +456,5 @@ def test_a_codebook_divides_and_puts_together():
     ],
 )
 def test_a_bad_codebook_is_refused_by_its_line(change, message):
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         import_codebook(Environment(), CODEBOOK.replace(*change, 1))

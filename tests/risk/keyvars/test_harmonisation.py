@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.keyvars import harmonisation, kernels
-from tryst.risk.keyvars.analysis import course, min_forms
-from tryst.risk.keyvars.harmonisation import HarmonisationGraph
-from tryst.risk.keyvars.partitions import blocks, canonical, join, partition_of, size
+from gemel.common.errors import GemelError
+from gemel.risk.keyvars import harmonisation, kernels
+from gemel.risk.keyvars.analysis import course, min_forms
+from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.partitions import blocks, canonical, join, partition_of, size
 
 LEAVES = 6
 
@@ -133,14 +133,14 @@ def test_the_number_of_forms_is_that_of_the_decimal():
         5,
         0,
     ]
-    with pytest.raises(TrystError, match="from 0 to 1"):
+    with pytest.raises(GemelError, match="from 0 to 1"):
         min_forms(5, 1.5)
 
 
 def test_too_many_harmonisations_are_refused_and_leave_the_graph_as_it_was(monkeypatch):
     monkeypatch.setattr(harmonisation, "MAX_NODES", 4)
     graph = HarmonisationGraph([(0, 0, 1, 2), (0, 1, 1, 2)])
-    with pytest.raises(TrystError, match="more than 4 harmonisations"):
+    with pytest.raises(GemelError, match="more than 4 harmonisations"):
         graph.insert((0, 1, 2, 2))
     assert len(graph) == 3
     assert graph.joined.shape == (3, 2)

@@ -9,14 +9,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import GemelError
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification
+from gemel.common.specification.model.categorisation import category_of
+from gemel.risk.keyvars.environment import Environment
+from gemel.risk.keyvars.insertion import insert
+from gemel.risk.keyvars.linkage import common_categories
 from tests.common.specification.example import EXAMPLE
-from tryst.common.errors import TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification
-from tryst.common.specification.model.categorisation import category_of
-from tryst.risk.keyvars.environment import Environment
-from tryst.risk.keyvars.insertion import insert
-from tryst.risk.keyvars.linkage import common_categories
 
 HERE = ["0-15", "16-24", "25-44", "45-64", "65+"]
 THERE = ["0-17", "18-24", "25-34", "35-64", "65-79", "80+"]
@@ -63,16 +63,16 @@ def test_what_cannot_be_harmonised_is_refused():
         (environment(["0-17", "18+"], ["0-15", "16+"]), "only one category in common, everything"),
         (environment([], []), "both forms take whatever is written in"),
     ):
-        with pytest.raises(TrystError, match=message):
+        with pytest.raises(GemelError, match=message):
             common_categories(env, "Age", "a", "b")
     made = environment()
     made.add_form("c")
-    with pytest.raises(TrystError, match="c: the form has no such variable"):
+    with pytest.raises(GemelError, match="c: the form has no such variable"):
         common_categories(made, "Age", "a", "c")
     made.add_variable("Eyes")
     made.code("a", "Eyes", ["blue", "other"])
     made.code("b", "Eyes", [])
-    with pytest.raises(TrystError, match="b, Eyes: the form takes whatever is written in"):
+    with pytest.raises(GemelError, match="b, Eyes: the form takes whatever is written in"):
         common_categories(made, "Eyes", "a", "b")
 
 
@@ -114,7 +114,7 @@ def test_one_person_comes_to_one_category_and_the_table_is_the_finest(here, ther
     lower = [{band.split("-")[0].rstrip("+") for band in bands} for bands in (here, there or here)]
     shared = lower[0] & lower[1]
     if len(shared) == 1:
-        with pytest.raises(TrystError, match="cannot be harmonised"):
+        with pytest.raises(GemelError, match="cannot be harmonised"):
             common_categories(environment(here, there), "Age", "a", "b")
         return
     found = common_categories(environment(here, there), "Age", "a", "b")
@@ -145,7 +145,7 @@ def test_a_table_is_written_into_a_field_and_nothing_else_changes():
     assert load_specification(made).field("age").categorisation == TABLE
     added = set(made.splitlines()) - set(text.splitlines())
     assert [line for line in made.splitlines() if line not in added] == text.splitlines()
-    with pytest.raises(TrystError, match=r"line [0-9]+: field age has categorisation already.*--replace"):
+    with pytest.raises(GemelError, match=r"line [0-9]+: field age has categorisation already.*--replace"):
         insert(made, "age", TABLE)
     other = common_categories(environment([]), "Age", "a", "b").table
     assert load_specification(insert(made, "age", other, replace=True)).field("age").categorisation == other
@@ -156,16 +156,16 @@ def test_a_variable_gets_its_categories_too():
     text = EXAMPLE + yaml.safe_dump(
         {"variables": [{"name": "age", "holder": "both", "categories": ["x", "y"], "role": "key"}]}, sort_keys=False
     )
-    with pytest.raises(TrystError, match="variable age has categories already"):
+    with pytest.raises(GemelError, match="variable age has categories already"):
         insert(text, "age", TABLE)
     made = load_specification(insert(text, "age", TABLE, replace=True)).variable("age")
     assert (made.categories, made.categorisation) == (("0-24", "25-64", "65+"), TABLE)
 
 
 def test_where_it_cannot_be_written_it_is_not():
-    with pytest.raises(TrystError, match="got 'eyes'"):
+    with pytest.raises(GemelError, match="got 'eyes'"):
         insert(_specification(), "eyes", TABLE)
-    with pytest.raises(TrystError, match="got 'surname'"):
+    with pytest.raises(GemelError, match="got 'surname'"):
         insert(_specification(), "surname", TABLE)
-    with pytest.raises(TrystError, match="one entry to a line"):
+    with pytest.raises(GemelError, match="one entry to a line"):
         insert(_specification("  - {name: age, kind: category}\n"), "age", TABLE)

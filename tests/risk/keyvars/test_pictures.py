@@ -5,9 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 from benchmarks.keyvars import like_the_thesis
-from tryst.risk.keyvars.analysis import Course, Step, min_forms
-from tryst.risk.keyvars.pictures import _corners, draw_aggregation, draw_courses, draw_harmonisations, png
-from tryst.risk.keyvars.variables import Variable
+from gemel.risk.keyvars.analysis import Course, Step, min_forms
+from gemel.risk.keyvars.pictures import _corners, draw_aggregation, draw_courses, draw_harmonisations, png
+from gemel.risk.keyvars.variables import Variable
 
 SVG = "{http://www.w3.org/2000/svg}"
 AGE = like_the_thesis(20).variables["Age"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.command import app
-from tryst.common.errors import TrystError
-from tryst.common.specification import load_specification
+from gemel.common.command import app
+from gemel.common.errors import GemelError
+from gemel.common.specification import load_specification
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "keyvars.md").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ PAGE = (DOCS / "keyvars.md").read_text(encoding="utf-8")
 def run(*words: str) -> str:
     """What a command prints, or its error as the root command prints it."""
     result = CliRunner().invoke(app, ["keyvars", *words])
-    if isinstance(result.exception, TrystError):
+    if isinstance(result.exception, GemelError):
         return f"Error: {result.exception}\n"
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -43,7 +43,7 @@ def test_the_page_end_to_end(here: Path):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             typed, _, printed = part.partition("\n")
             words = shlex.split(typed)
-            assert words[:2] == ["tryst", "keyvars"]
+            assert words[:2] == ["gemel", "keyvars"]
             assert run(*words[2:]) == printed, typed
             ran += 1
     assert ran == 30

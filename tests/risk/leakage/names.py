@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.signing import canonical
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.minhash import signatures
-from tryst.common.tokens import tokenise
-from tryst.coordinator.demonstration.people.names import name_tables
-from tryst.risk.leakage import FieldView, PublicValues
+from gemel.common.encoding.signing import canonical
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.minhash import signatures
+from gemel.common.tokens import tokenise
+from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.risk.leakage import FieldView, PublicValues
 
 KEYS = derive(Seed(bytes(range(32))), "test", Purpose.SIGNATURE, bytes(32), "surname")
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gemel.common.errors import GemelError
+from gemel.risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
+from gemel.risk.leakage.frequency import OVERDISPERSION, count_fit
+from gemel.risk.leakage.kernels import NO_RIVAL, best_two
+from gemel.risk.leakage.similarity_graph import SLACK, align_core, grow
 from tests.risk.leakage.names import public_surnames, signed, surnames
-from tryst.common.errors import TrystError
-from tryst.risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
-from tryst.risk.leakage.frequency import OVERDISPERSION, count_fit
-from tryst.risk.leakage.kernels import NO_RIVAL, best_two
-from tryst.risk.leakage.similarity_graph import SLACK, align_core, grow
 
 WORDS = st.lists(st.text("abcde", min_size=2, max_size=6), min_size=2, max_size=12, unique=True)
 
@@ -182,7 +182,7 @@ def test_nothing_to_attack() -> None:
     ],
 )
 def test_a_dictionary_that_is_none(values: list[str], counts: list[int], reported: str) -> None:
-    with pytest.raises(TrystError, match=reported):
+    with pytest.raises(GemelError, match=reported):
         PublicValues(values, counts)
 
 
@@ -195,5 +195,5 @@ def test_scoring_counts_records_and_never_the_unknown() -> None:
     assert found.chance == 0.5
     assert found.records <= found.chance
     assert found.precision == pytest.approx(0.5 / 0.9)
-    with pytest.raises(TrystError, match="same values"):
+    with pytest.raises(GemelError, match="same values"):
         score("x", "y", guesses, truth[:3], np.array([5, 3, 1, 1]), 0)

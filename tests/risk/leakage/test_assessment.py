@@ -8,19 +8,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding import FieldSignatures
+from gemel.common.encoding import records as encoding
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.leakage_report import LeakageReport
+from gemel.common.specification import Specification, load_specification
+from gemel.risk.leakage import own_blocks
+from gemel.risk.leakage.block_view import BlockView
+from gemel.risk.leakage.leakage_assessment import assess
+from gemel.risk.leakage.own_file import public_values
+from gemel.risk.leakage.view import FieldView
 from tests.risk.leakage.names import public_surnames
 from tests.specifications import heading
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding import FieldSignatures
-from tryst.common.encoding import records as encoding
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import LeakageReport
-from tryst.common.specification import Specification, load_specification
-from tryst.risk.leakage import own_blocks
-from tryst.risk.leakage.block_view import BlockView
-from tryst.risk.leakage.leakage_assessment import assess
-from tryst.risk.leakage.own_file import public_values
-from tryst.risk.leakage.view import FieldView
 
 HEAD = (
     heading("people", "MODE")

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from benchmarks._leakage_joins import size_alignment
-from tests.risk.leakage.names import KEYS, public_surnames
-from tryst.common.encoding import FieldSignatures
-from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash import signatures
-from tryst.common.tokens import tokenise
-from tryst.risk.leakage import (
+from gemel.common.encoding import FieldSignatures
+from gemel.common.keys.derivation import FieldKeys
+from gemel.common.minhash import signatures
+from gemel.common.tokens import tokenise
+from gemel.risk.leakage import (
     UNKNOWN,
     BlockView,
     FieldView,
@@ -26,8 +25,9 @@ from tryst.risk.leakage import (
     score,
     similarity_graph_alignment,
 )
-from tryst.risk.leakage.mean_field import mean_field
-from tryst.risk.leakage.similarity_graph import SLACK
+from gemel.risk.leakage.mean_field import mean_field
+from gemel.risk.leakage.similarity_graph import SLACK
+from tests.risk.leakage.names import KEYS, public_surnames
 
 
 def block_view(

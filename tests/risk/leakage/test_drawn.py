@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.cleaning import Profile
+from gemel.common.custodian.source import drawing
+from gemel.common.custodian.source.cleaned_file import CleanedFile
+from gemel.common.drawn_records import DrawnRecords
+from gemel.common.encoding.streamed import Records
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.risk.leakage.leakage_assessment import assess
 from tests.common.encoding.table_in_memory import TableInMemory
 from tests.risk.leakage.test_assessment import SPEC_KEYED, people
-from tryst.common.cleaning import Profile
-from tryst.common.custodian.source import drawing
-from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.drawn_records import DrawnRecords
-from tryst.common.encoding.streamed import Records
-from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.risk.leakage.leakage_assessment import assess
 
 N = 9_000
 

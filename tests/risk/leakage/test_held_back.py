@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding import SignatureSet
+from gemel.common.encoding.columns import file_order
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.specification import Specification, load_specification
+from gemel.risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
+from gemel.risk.leakage.held_back import BLOCK_VALUES, COMPANY, joins_across, listed_alone, salt_by_salt, salts_joined
+from gemel.risk.leakage.leakage_assessment import assess
+from gemel.risk.leakage.own_file import truth_of
 from tests.risk.leakage.names import public_surnames, signed
 from tests.risk.leakage.test_blocks import block_view
 from tests.specifications import heading
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding import SignatureSet
-from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.specification import Specification, load_specification
-from tryst.risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
-from tryst.risk.leakage.held_back import BLOCK_VALUES, COMPANY, joins_across, listed_alone, salt_by_salt, salts_joined
-from tryst.risk.leakage.leakage_assessment import assess
-from tryst.risk.leakage.own_file import truth_of
 
 TEXT = (
     heading("people")

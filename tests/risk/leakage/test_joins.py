@@ -17,20 +17,20 @@ from benchmarks._leakage_joins import (
     recognised_groups,
     shared_rows,
 )
+from gemel.common.encoding.records import encode_records
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.minhash import signatures
+from gemel.common.specification import load_specification
+from gemel.common.tokens import tokenise
+from gemel.risk.leakage import UNKNOWN, FieldView, PublicValues, score
+from gemel.risk.leakage.across import ReadField, by_cooccurrence
+from gemel.risk.leakage.category_codes import code_recovery, margin_alignment, unique_rows
+from gemel.risk.leakage.chaining import chained_alignment, value_classes
+from gemel.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
+from gemel.risk.leakage.own_file import truth_of
+from gemel.risk.leakage.pairs import paired_signatures, paired_values
 from tests.risk.leakage.names import KEYS, public_surnames, surnames
 from tests.specifications import heading
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.minhash import signatures
-from tryst.common.specification import load_specification
-from tryst.common.tokens import tokenise
-from tryst.risk.leakage import UNKNOWN, FieldView, PublicValues, score
-from tryst.risk.leakage.across import ReadField, by_cooccurrence
-from tryst.risk.leakage.category_codes import code_recovery, margin_alignment, unique_rows
-from tryst.risk.leakage.chaining import chained_alignment, value_classes
-from tryst.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
-from tryst.risk.leakage.own_file import truth_of
-from tryst.risk.leakage.pairs import paired_signatures, paired_values
 
 SPECIFICATION = (
     heading("people", "block_keyed")

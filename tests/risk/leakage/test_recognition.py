@@ -10,17 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.risk.leakage.names import public_surnames
-from tests.specifications import heading
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
-from tryst.common.minhash import signatures
-from tryst.common.specification import Specification, load_specification, specification_digest
-from tryst.common.tokens import tokenise
-from tryst.risk.leakage.fingerprint_model import UNLIKE, FingerprintModel
-from tryst.risk.leakage.leakage_assessment import assess
-from tryst.risk.leakage.pair_lookup import PairLookup
-from tryst.risk.leakage.pairs import (
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
+from gemel.common.minhash import signatures
+from gemel.common.specification import Specification, load_specification, specification_digest
+from gemel.common.tokens import tokenise
+from gemel.risk.leakage.fingerprint_model import UNLIKE, FingerprintModel
+from gemel.risk.leakage.leakage_assessment import assess
+from gemel.risk.leakage.pair_lookup import PairLookup
+from gemel.risk.leakage.pairs import (
     ABSENT,
     EQUAL,
     Fingerprints,
@@ -29,11 +27,13 @@ from tryst.risk.leakage.pairs import (
     paired_values,
     pairs_within,
 )
-from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.recognition import Claims, judge, recognise
-from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.subgraphs import grow_assignment, log_prior
-from tryst.risk.leakage.view import FieldView
+from gemel.risk.leakage.public import PublicValues
+from gemel.risk.leakage.recognition import Claims, judge, recognise
+from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.risk.leakage.subgraphs import grow_assignment, log_prior
+from gemel.risk.leakage.view import FieldView
+from tests.risk.leakage.names import public_surnames
+from tests.specifications import heading
 
 BITS = 1024
 

@@ -7,17 +7,17 @@ import polars as pl
 import pytest
 from threadpoolctl import threadpool_limits
 
+from gemel.common.encoding import FieldSignatures
+from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.minhash import signatures
+from gemel.common.specification import load_specification
+from gemel.common.tokens import tokenise
+from gemel.risk.leakage import UNKNOWN, own_samples
+from gemel.risk.leakage.leakage_assessment import FIXED
+from gemel.risk.leakage.own_samples import in_samples
+from gemel.risk.leakage.samples import group_alignment, groups_view
 from tests.risk.leakage.names import public_surnames
 from tests.specifications import heading
-from tryst.common.encoding import FieldSignatures
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.minhash import signatures
-from tryst.common.specification import load_specification
-from tryst.common.tokens import tokenise
-from tryst.risk.leakage import UNKNOWN, own_samples
-from tryst.risk.leakage.leakage_assessment import FIXED
-from tryst.risk.leakage.own_samples import in_samples
-from tryst.risk.leakage.samples import group_alignment, groups_view
 
 SPEC = load_specification(
     heading("people", "block_keyed")
@@ -79,8 +79,8 @@ def test_nothing_is_read_in_what_is_sent() -> None:
 
 def test_the_gate_finds_what_larger_groups_would_give_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four groups of 1,200 values."""
-    monkeypatch.setattr("tryst.common.encoding.samples.GROUPS", 4)
-    monkeypatch.setattr("tryst.common.encoding.samples.GROUP_ROWS", 1_200)
+    monkeypatch.setattr("gemel.common.encoding.samples.GROUPS", 4)
+    monkeypatch.setattr("gemel.common.encoding.samples.GROUP_ROWS", 1_200)
     for name, value in (("GROUPS", 4), ("GROUP_ROWS", 1_200), ("PATIENTLY", 1_200)):
         monkeypatch.setattr(own_samples, name, value)
     monkeypatch.setattr(own_samples, "ATTACKED", 1)

@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.encoding import FieldSignatures
+from gemel.common.leakage_report import PUBLIC
+from gemel.common.specification import load_specification
+from gemel.risk.leakage.block_model import KeyLikelihood
+from gemel.risk.leakage.block_view import BlockView
+from gemel.risk.leakage.leakage_assessment import assess
+from gemel.risk.leakage.public import PublicValues
 from tests.specifications import heading
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding import FieldSignatures
-from tryst.common.leakage_report import PUBLIC
-from tryst.common.specification import load_specification
-from tryst.risk.leakage.block_model import KeyLikelihood
-from tryst.risk.leakage.block_view import BlockView
-from tryst.risk.leakage.leakage_assessment import assess
-from tryst.risk.leakage.public import PublicValues
 
 TEXT = (
     heading("people", "shared")

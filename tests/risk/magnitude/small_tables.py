@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
+from gemel.risk.magnitude import Classification, Contributions, LinkedTables, contributions
 from tests.risk.magnitude.definition import Cell, Record
-from tryst.risk.magnitude import Classification, Contributions, LinkedTables, contributions
 
 LETTERS = "abcdef"
 

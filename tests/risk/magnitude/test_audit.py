@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.risk.magnitude import definition
-from tests.risk.magnitude.small_tables import levels_of, made, named
-from tryst.common.errors import TrystError
-from tryst.risk.magnitude import (
+from gemel.common.errors import GemelError
+from gemel.risk.magnitude import (
     Attack,
     Choice,
     Classification,
@@ -25,7 +23,9 @@ from tryst.risk.magnitude import (
     contributions,
     exact_bounds,
 )
-from tryst.risk.magnitude.audit import Limits, feasible_table, pattern_of
+from gemel.risk.magnitude.audit import Limits, feasible_table, pattern_of
+from tests.risk.magnitude import definition
+from tests.risk.magnitude.small_tables import levels_of, made, named
 
 
 @settings(max_examples=8, deadline=None)
@@ -91,9 +91,9 @@ def test_a_hierarchy_adds_its_sums() -> None:
     cells = np.flatnonzero(suppressed)
     lower, upper = exact_bounds(pattern_of(tables, values, limits), values, cells)
     assert lower.tolist() == upper.tolist() == [5, 11]
-    with pytest.raises(TrystError, match="cycle"):
+    with pytest.raises(GemelError, match="cycle"):
         Classification.of("nace", ["01"], {"01": "A", "A": "B", "B": "A"})
-    with pytest.raises(TrystError, match="other levels add up to"):
+    with pytest.raises(GemelError, match="other levels add up to"):
         Classification.of("nace", ["01", "A"], {"01": "A"})
 
 
@@ -116,12 +116,12 @@ def test_rounding_widens_what_is_known_by_what_it_hides() -> None:
     result = assess_published(tables, PublishedValues(values, 10.0))
     (entry,) = result["suppressed"]
     assert (entry["lower"], entry["upper"]) == pytest.approx((0.0, 20.0))  # 25 - 5 at most
-    with pytest.raises(TrystError, match="no table agrees"):
+    with pytest.raises(GemelError, match="no table agrees"):
         assess_published(tables, PublishedValues(np.asarray([20.0, 8.0, 10.0])))
     audited = assess(tables, found, (MinimumFrequency(2),), published=PublishedValues(values, 10.0))
     assert audited["breaches"] == []
     assert audited["published_primary"] == [{"a": "a1"}]
-    with pytest.raises(TrystError, match="not those of the records, got 2 of 2"):
+    with pytest.raises(GemelError, match="not those of the records, got 2 of 2"):
         assess(tables, found, (MinimumFrequency(2),), published=PublishedValues(values))
 
 
@@ -181,5 +181,5 @@ def test_what_is_known_beforehand_narrows_the_bounds_and_the_choice() -> None:
     assert assess(tables, found, rules, published=PublishedValues(values))["breaches"] == []
     hopeless = assess(tables, found, rules, Choice(known_within=0.05))
     assert hopeless["suppression"]["not_withstood"] == 2
-    with pytest.raises(TrystError, match="share above 0"):
+    with pytest.raises(GemelError, match="share above 0"):
         Choice(known_within=0.0)

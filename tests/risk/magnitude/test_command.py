@@ -1,4 +1,4 @@
-"""``tryst risk magnitude``: the recipes of docs/magnitude.md as printed there, files, the report, bad input."""
+"""``gemel risk magnitude``: the recipes of docs/magnitude.md as printed there, files, the report, bad input."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from tryst.common.command import app
-from tryst.common.errors import TrystError
+from gemel.common.command import app
+from gemel.common.errors import GemelError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGE = REPOSITORY / "docs" / "magnitude.md"
@@ -44,7 +44,7 @@ def withhold_primary_alone(folder: Path) -> None:
 def test_the_page_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "benchmarks").symlink_to(REPOSITORY / "benchmarks")
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```console\n\$ tryst risk magnitude (.*?)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    blocks = re.findall(r"```console\n\$ gemel risk magnitude (.*?)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     assert len(blocks) == 5
     for command, output in blocks:
         if "primary.csv" in command:
@@ -120,7 +120,7 @@ def test_hierarchies_and_weights_are_read(records: Path, tmp_path: Path) -> None
     result = run(records, "--by", "sector", "--value", "turnover", "--weights", "w", "--hierarchy", tree)
     assert "11 records in 4 cells" in result.stdout
     tree.write_text("sector,parent\nx,A\nA,B\nB,A\n")
-    with pytest.raises(TrystError, match="cycle"):
+    with pytest.raises(GemelError, match="cycle"):
         run(records, "--by", "sector", "--value", "turnover", "--hierarchy", tree)
 
 
@@ -154,10 +154,10 @@ def test_bad_input(
     Path("no-totals.csv").write_text("region,value\nn,\ns,163\n")
     Path("strange.csv").write_text("region,value\nn,\nelsewhere,163\nTotal,401\n")
     Path("words.csv").write_text("region,value\nn,many\ns,163\nTotal,401\n")
-    with pytest.raises(TrystError, match=words):
+    with pytest.raises(GemelError, match=words):
         run(records, *arguments)
 
 
 def test_neither_records_nor_a_published_table() -> None:
-    with pytest.raises(TrystError, match="records are needed, or a published table"):
+    with pytest.raises(GemelError, match="records are needed, or a published table"):
         run("--by", "region")

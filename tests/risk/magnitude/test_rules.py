@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from gemel.common.errors import GemelError
+from gemel.risk.magnitude import Dominance, MinimumFrequency, PriorPosterior, primary_cells
 from tests.risk.magnitude import definition
 from tests.risk.magnitude.definition import Record
 from tests.risk.magnitude.small_tables import files, made, named
-from tryst.common.errors import TrystError
-from tryst.risk.magnitude import Dominance, MinimumFrequency, PriorPosterior, primary_cells
 
 SHAPE = (2, 3)
 
@@ -106,5 +106,5 @@ def test_a_unit_is_one_contributor_in_each_cell() -> None:
     ],
 )
 def test_bad_parameters(make: object, words: str) -> None:
-    with pytest.raises(TrystError, match=words):
+    with pytest.raises(GemelError, match=words):
         make()  # type: ignore[operator]

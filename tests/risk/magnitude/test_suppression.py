@@ -7,10 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.risk.magnitude import definition
-from tests.risk.magnitude.definition import Record
-from tests.risk.magnitude.small_tables import files, levels_of, made, named
-from tryst.risk.magnitude import (
+from gemel.risk.magnitude import (
     Contributions,
     LinkedTables,
     MinimumFrequency,
@@ -20,7 +17,10 @@ from tryst.risk.magnitude import (
     primary_cells,
     suppress,
 )
-from tryst.risk.magnitude.intruders import Intruders
+from gemel.risk.magnitude.intruders import Intruders
+from tests.risk.magnitude import definition
+from tests.risk.magnitude.definition import Record
+from tests.risk.magnitude.small_tables import files, levels_of, made, named
 
 RULES = (MinimumFrequency(3, 20), PriorPosterior(20))
 

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bayesian_networks import BayesianNetwork
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bayesian_networks import BayesianNetwork
 
 _VARIABLE = re.compile(r"variable\s+(\S+)\s*\{(.*?)\}\s*;?[^{}]*\}", re.DOTALL)
 _TYPE = re.compile(r"type\s+discrete\s*\[\s*(\d+)\s*\]\s*\{(.*)", re.DOTALL)
@@ -23,7 +23,7 @@ def read_bif(text: str) -> BayesianNetwork:
 
     Raises
     ------
-    TrystError
+    GemelError
         No variables; a distribution missing, incomplete or not summing to 1; an unknown variable or level.
     """
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
@@ -35,7 +35,7 @@ def read_bif(text: str) -> BayesianNetwork:
             raise _issue("a variable must be discrete with as many levels, two at least, as it declares", name)
         categories[name] = tuple(levels)
     if not categories:
-        raise TrystError(ErrorCode.PARAMETER, "no variable is declared", where=".bif text")
+        raise GemelError(ErrorCode.PARAMETER, "no variable is declared", where=".bif text")
     place = {name: v for v, name in enumerate(categories)}
     parents: dict[str, tuple[int, ...]] = {}
     tables: dict[str, NDArray[np.float64]] = {}
@@ -92,8 +92,8 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.strip().rstrip(",").split(",") if word.strip()]
 
 
-def _issue(what: str, name: str) -> TrystError:
-    return TrystError(ErrorCode.PARAMETER, what, where=f".bif text, {name}")
+def _issue(what: str, name: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, what, where=f".bif text, {name}")
 
 
 def pruned(network: BayesianNetwork, kept: Iterable[Hashable]) -> BayesianNetwork:
@@ -104,7 +104,7 @@ def pruned(network: BayesianNetwork, kept: Iterable[Hashable]) -> BayesianNetwor
     selected = set(kept)
     unknown = selected - set(network.names)
     if unknown:
-        raise TrystError(ErrorCode.PARAMETER, "unknown variable", where="kept", got=repr(sorted(map(str, unknown))[0]))
+        raise GemelError(ErrorCode.PARAMETER, "unknown variable", where="kept", got=repr(sorted(map(str, unknown))[0]))
     left = set(range(len(network.names)))
     while True:
         with_children = {p for v in left for p in network.parents[v]}

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gemel.risk.models.bayesian_networks import BayesianNetwork
+from gemel.risk.models.counts import SparseCounts
 from tests.risk.models.bif import pruned, read_bif
 from tests.risk.models.examples import counts_of_table
-from tryst.risk.models.bayesian_networks import BayesianNetwork
-from tryst.risk.models.counts import SparseCounts
 
 INSURANCE = [
     "SeniorTrain",

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.fitted import FittedModel
-from tryst.risk.models.graphs import Edge, Graph
-from tryst.risk.models.incomplete import IncompleteCounts
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.triangulation import triangulated
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Edge, Graph
+from gemel.risk.models.incomplete import IncompleteCounts
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.triangulation import triangulated
 
 
 def to_table(counts: SparseCounts) -> NDArray[np.float64]:

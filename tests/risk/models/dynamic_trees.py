@@ -6,7 +6,7 @@ spanning forest of the decomposable graph. A rotation of a clique and its parent
 elimination ordering. Where it changes no edge of the graph it is *neutral*; edges are added and deleted by neutral
 rotations that bring a clique to where one variable can simply be put in or taken out.
 
-This is the plain form, which can also rotate when the graph changes with it. `tryst.risk.models.tree_kernels` is the
+This is the plain form, which can also rotate when the graph changes with it. `gemel.risk.models.tree_kernels` is the
 same for neutral rotations in compiled code, tested against this one.
 
 Smith, Aspects of statistical disclosure control (thesis, 2011), chapter 6, with the new clique of v after a
@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.bits import members
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.triangulation import elimination_game, triangulated
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.models.bits import members
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.triangulation import elimination_game, triangulated
 
 NONE = -1
 
@@ -118,7 +118,7 @@ class DynamicJunctionTree:
                 self._fail(v, "parents must not form a cycle")
 
     def _fail(self, v: int, what: str) -> None:
-        raise TrystError(ErrorCode.PARAMETER, what, where=f"dynamic junction tree, clique {self.base.names[v]}")
+        raise GemelError(ErrorCode.PARAMETER, what, where=f"dynamic junction tree, clique {self.base.names[v]}")
 
     def is_neutral(self, v: int) -> bool:
         """Whether rotating v with its parent leaves the graph as it is."""

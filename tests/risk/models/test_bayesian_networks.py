@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gemel.common.errors import GemelError
+from gemel.risk.models.bayesian_networks import BayesianNetwork
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.divergence import jensen_shannon
+from gemel.risk.models.fitted import fit
+from gemel.risk.models.greedy_search import greedy
+from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.bif import pruned, read_bif
 from tests.risk.models.examples import all_cells
-from tryst.common.errors import TrystError
-from tryst.risk.models.bayesian_networks import BayesianNetwork
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.divergence import jensen_shannon
-from tryst.risk.models.fitted import fit
-from tryst.risk.models.greedy_search import greedy
-from tryst.risk.models.scores import HyperDirichlet
 
 NODES = {
     "SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon", "DrivQuality", "HomeBase",
@@ -132,16 +132,16 @@ def test_text() -> None:
     ],
 )
 def test_bad_text(old: str, new: str, message: str) -> None:
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         read_bif(TEXT.replace(old, new))
 
 
 def test_bad_networks() -> None:
-    with pytest.raises(TrystError, match="no variable"):
+    with pytest.raises(GemelError, match="no variable"):
         read_bif("")
-    with pytest.raises(TrystError, match="unknown variable"):
+    with pytest.raises(GemelError, match="unknown variable"):
         pruned(read_bif(TEXT), ["zz"])
     levels = (("0", "1"), ("0", "1"))
     half = np.full((2, 2), 0.5)
-    with pytest.raises(TrystError, match="no cycle"):
+    with pytest.raises(GemelError, match="no cycle"):
         BayesianNetwork(("a", "b"), levels, ((1,), (0,)), (half, half))

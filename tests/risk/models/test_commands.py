@@ -1,4 +1,4 @@
-"""``tryst risk models`` on a file whose dependences are known."""
+"""``gemel risk models`` on a file whose dependences are known."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from tryst.common.command import app
-from tryst.common.errors import TrystError
+from gemel.common.command import app
+from gemel.common.errors import GemelError
 
 
 def run(*arguments: object) -> Result:
@@ -64,7 +64,7 @@ def test_more_variables_are_searched_by_a_chain_and_drawn(records: Path, tmp_pat
 
 
 def test_the_sensitive_variable_is_one_of_the_models(records: Path) -> None:
-    with pytest.raises(TrystError, match="must be one of the model's, got ill"):
+    with pytest.raises(GemelError, match="must be one of the model's, got ill"):
         run(records, "--variables", "area,sex", "--sensitive", "ill")
 
 
@@ -76,6 +76,6 @@ def test_a_prior_on_the_precision(records: Path, tmp_path: Path) -> None:
     assert [edge["variables"] for edge in figures["edges"]] == [["area", "ill"]]
     strong = run(records, "--variables", "area,sex,ill", "--precision-prior", "90000,1")
     assert "end of its grid" in strong.stderr
-    with pytest.raises(TrystError, match="shape and rate") as raised:
+    with pytest.raises(GemelError, match="shape and rate") as raised:
         run(records, "--variables", "area,sex,ill", "--precision-prior", "1")
     assert raised.value.where == "--precision-prior"

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._wandering import wander, wander_by_search
+from gemel.common.errors import GemelError
+from gemel.risk.models import tree_kernels as kernels
+from gemel.risk.models.chains import Chain
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.scores import HyperDirichlet
+from gemel.risk.models.triangulation import elimination_game, minimal_triangulation, moralise, triangulated
 from tests.risk.models.bif import read_bif
 from tests.risk.models.definition import is_minimal, names_of, to_networkx
 from tests.risk.models.dynamic_trees import NONE, DynamicJunctionTree
 from tests.risk.models.examples import can_toggle, check_tree, random_counts, random_decomposable
-from tryst.common.errors import TrystError
-from tryst.risk.models import tree_kernels as kernels
-from tryst.risk.models.chains import Chain
-from tryst.risk.models.graphs import Graph, empty_graph
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.scores import HyperDirichlet
-from tryst.risk.models.triangulation import elimination_game, minimal_triangulation, moralise, triangulated
 
 ASIA = {
     "A": "",
@@ -278,12 +278,12 @@ def test_random_walk_of_a_million(n: int, seed: int, double_share: float) -> Non
 
 def test_faults_are_found(tree: DynamicJunctionTree) -> None:
     tree.clique[at("D")] &= ~(1 << at("B"))
-    with pytest.raises(TrystError, match="parent's label"):
+    with pytest.raises(GemelError, match="parent's label"):
         tree.check()
     tree.clique[at("D")] |= 1 << at("B") | 1 << at("A")
-    with pytest.raises(TrystError, match="running intersection"):
+    with pytest.raises(GemelError, match="running intersection"):
         tree.check()
-    with pytest.raises(TrystError, match="root has no parent"):
+    with pytest.raises(GemelError, match="root has no parent"):
         tree.rotate(at("A"))
-    with pytest.raises(TrystError, match="at most 62"):
+    with pytest.raises(GemelError, match="at most 62"):
         kernels.tree_array(empty_graph(63))

@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gemel.common.errors import GemelError
+from gemel.risk.models.averaging import ModelAverage
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.divergence import jensen_shannon
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import Estimate, FittedModel, calibrated, fit
+from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
+from gemel.risk.models.sampling import sample
+from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.definition import to_table
 from tests.risk.models.examples import all_cells, random_counts, random_decomposable
-from tryst.common.errors import TrystError
-from tryst.risk.models.averaging import ModelAverage
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.divergence import jensen_shannon
-from tryst.risk.models.enumeration import enumerate_models
-from tryst.risk.models.factors import Factor
-from tryst.risk.models.fitted import Estimate, FittedModel, calibrated, fit
-from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
-from tryst.risk.models.sampling import sample
-from tryst.risk.models.scores import HyperDirichlet
 
 ESTIMATES: tuple[Estimate, ...] = ("maximum likelihood", "posterior mean")
 
@@ -59,7 +59,7 @@ def test_inference_is_the_full_joint_summed(seed: int, n: int, estimate: Estimat
     if part.sum() > 0:
         assert np.allclose(model.marginal(requested, evidence), table / part.sum(), atol=1e-12)
     else:
-        with pytest.raises(TrystError, match="evidence is impossible"):
+        with pytest.raises(GemelError, match="evidence is impossible"):
             model.marginal(requested, evidence)
     records = all_cells(model.levels)[rng.integers(0, full.size, 60)]
     records[rng.random(records.shape) < 0.4] = -1
@@ -111,7 +111,7 @@ def test_a_clique_too_large_for_posterior_means_is_no_trouble_for_maximum_likeli
     counts = random_counts((10,) * 12, 500, np.random.default_rng(0))
     model = fit(counts, complete_graph(12))
     assert np.allclose(np.exp(model.log_probability(counts.cells)), counts.counts / 500)
-    with pytest.raises(TrystError, match="use maximum likelihood"):
+    with pytest.raises(GemelError, match="use maximum likelihood"):
         fit(counts, complete_graph(12), "posterior mean")
 
 
@@ -165,7 +165,7 @@ def test_samples_have_the_models_frequencies() -> None:
         assert (model.log_probability(drawn) > -np.inf).all()
         observed = SparseCounts.from_records(drawn, model.levels)
         assert jensen_shannon(observed, model).bits < 3 * 95 / (8 * 200_000 * np.log(2))
-    with pytest.raises(TrystError, match="not be negative"):
+    with pytest.raises(GemelError, match="not be negative"):
         sample(model, -1, rng)
 
 
@@ -204,20 +204,20 @@ def test_divergences() -> None:
     disjoint = [SparseCounts.from_records([[i, i]], (2, 2)) for i in range(2)]
     assert jensen_shannon(disjoint[0], disjoint[1]).bits == pytest.approx(1)
     assert jensen_shannon(disjoint[0], fit(disjoint[1], empty_graph(2))).bits == pytest.approx(1)
-    with pytest.raises(TrystError, match="give a generator"):
+    with pytest.raises(GemelError, match="give a generator"):
         jensen_shannon(p, q, limit=1)
-    with pytest.raises(TrystError, match="same variables"):
+    with pytest.raises(GemelError, match="same variables"):
         jensen_shannon(p, disjoint[0])
 
 
 def test_bad_models() -> None:
     counts = random_counts((2, 3, 2, 2), 30, np.random.default_rng(0))
     cycle = Graph.from_edges(range(4), nx.cycle_graph(4).edges)
-    with pytest.raises(TrystError, match="must be decomposable"):
+    with pytest.raises(GemelError, match="must be decomposable"):
         fit(counts, cycle)
-    with pytest.raises(TrystError, match="data's variables in their order"):
+    with pytest.raises(GemelError, match="data's variables in their order"):
         fit(counts, empty_graph("abcd"))
-    with pytest.raises(TrystError, match="'maximum likelihood' or"):
+    with pytest.raises(GemelError, match="'maximum likelihood' or"):
         fit(counts, empty_graph(4), "median")  # type: ignore[arg-type]
     model = fit(counts, empty_graph(4))
     for call, message in (
@@ -233,10 +233,10 @@ def test_bad_models() -> None:
         (lambda: ModelAverage([], []), "at least one model"),
         (lambda: ModelAverage([model, fit(counts.marginal([0, 1]), empty_graph(2))], [0.5, 0.5]), "same variables"),
     ):
-        with pytest.raises(TrystError, match=message):
+        with pytest.raises(GemelError, match=message):
             call()
     pair = Factor.from_table((0, 1), np.ones((2, 3)))
-    with pytest.raises(TrystError, match="must be in one clique"):
+    with pytest.raises(GemelError, match="must be in one clique"):
         calibrated(empty_graph(2), (2, 3), [pair])
 
 

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.risk.models.definition import is_minimal, names_of, to_networkx, tree_to_networkx
-from tests.risk.models.examples import can_toggle
-from tryst.common.errors import TrystError
-from tryst.risk.models.enumeration import decomposable_keys
-from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.result import graph_of_key, key_of
-from tryst.risk.models.triangulation import (
+from gemel.common.errors import GemelError
+from gemel.risk.models.enumeration import decomposable_keys
+from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.result import graph_of_key, key_of
+from gemel.risk.models.triangulation import (
     elimination_game,
     minimal_triangulation,
     minimum_fill_ordering,
     moralise,
     triangulated,
 )
+from tests.risk.models.definition import is_minimal, names_of, to_networkx, tree_to_networkx
+from tests.risk.models.examples import can_toggle
 
 
 @st.composite
@@ -128,26 +128,26 @@ def test_minimum_fill_can_be_beaten_only_by_a_minimal_one() -> None:
 
 def test_bad_graphs() -> None:
     cycle = Graph.from_edges("abcd", ["ab", "bc", "cd", "da"])
-    with pytest.raises(TrystError, match="decomposable"):
+    with pytest.raises(GemelError, match="decomposable"):
         JunctionTree.of(cycle)
-    with pytest.raises(TrystError, match="unknown variable"):
+    with pytest.raises(GemelError, match="unknown variable"):
         Graph.from_edges("ab", [("a", "z")])
-    with pytest.raises(TrystError, match="symmetric"):
+    with pytest.raises(GemelError, match="symmetric"):
         Graph((2, 0))
-    with pytest.raises(TrystError, match="one name for each node"):
+    with pytest.raises(GemelError, match="one name for each node"):
         Graph((0, 0), ("a", "a"))
-    with pytest.raises(TrystError, match="unknown variable"):
+    with pytest.raises(GemelError, match="unknown variable"):
         cycle.nodes_of("x")
-    with pytest.raises(TrystError, match="each node once"):
+    with pytest.raises(GemelError, match="each node once"):
         elimination_game(cycle, [0, 1, 2])
-    with pytest.raises(TrystError, match="1 to 7 variables"):
+    with pytest.raises(GemelError, match="1 to 7 variables"):
         decomposable_keys(8)
 
 
 def test_junction_tree_checks_find_faults() -> None:
-    with pytest.raises(TrystError, match="one tree"):
+    with pytest.raises(GemelError, match="one tree"):
         JunctionTree((0b011, 0b110, 0b1000), ((0, 1),)).check()
-    with pytest.raises(TrystError, match="running intersection"):
+    with pytest.raises(GemelError, match="running intersection"):
         JunctionTree((0b0011, 0b1100, 0b0110), ((0, 1), (1, 2))).check()
 
 

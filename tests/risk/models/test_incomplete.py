@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gemel.common.errors import GemelError
+from gemel.risk.models import expectation_step
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.expectation_step import ExpectationStep
+from gemel.risk.models.fitted import fit
+from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
+from gemel.risk.models.incomplete import IncompleteCounts, fit_incomplete
+from gemel.risk.models.junction_trees import JunctionTree
 from tests.risk.models.definition import expected_counts
 from tests.risk.models.examples import all_cells, counts_of_table, random_counts, random_decomposable
-from tryst.common.errors import TrystError
-from tryst.risk.models import expectation_step
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.expectation_step import ExpectationStep
-from tryst.risk.models.fitted import fit
-from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
-from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
-from tryst.risk.models.junction_trees import JunctionTree
 
 
 def test_the_two_by_two_table(shared: Path) -> None:
@@ -96,7 +96,7 @@ def test_records_that_the_model_excludes_are_counted() -> None:
     graph = Graph.from_edges(2, [(0, 1)])
     only = fit(SparseCounts.from_records(np.array([[0, 0], [1, 1]]), (2, 2)), graph)
     step = ExpectationStep(only.tree, only.cliques, np.array([[0, 1], [0, -1]], dtype=np.int32))
-    with pytest.raises(TrystError, match=r"excludes a record.*1 with probability 0"):
+    with pytest.raises(GemelError, match=r"excludes a record.*1 with probability 0"):
         step.expected([factor.values for factor in only.cliques], np.ones(2))
 
 
@@ -148,20 +148,20 @@ def test_non_convergence_is_reported() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(TrystError, match="missing value is -1"):
+    with pytest.raises(GemelError, match="missing value is -1"):
         IncompleteCounts.from_records([[-2, 0]], (2, 2))
-    with pytest.raises(TrystError, match="two levels"):
+    with pytest.raises(GemelError, match="two levels"):
         IncompleteCounts.from_records([[0, 0]], (1, 2))
-    with pytest.raises(TrystError, match="codes must be"):
+    with pytest.raises(GemelError, match="codes must be"):
         IncompleteCounts.from_records([[0, 5]], (2, 2))
     data = IncompleteCounts.from_records([[0, -1], [1, 1]], (2, 2))
-    with pytest.raises(TrystError, match="data's variables"):
+    with pytest.raises(GemelError, match="data's variables"):
         fit_incomplete(data, empty_graph("ab"))
-    with pytest.raises(TrystError, match="must be positive"):
+    with pytest.raises(GemelError, match="must be positive"):
         fit_incomplete(data, tolerance=0)
     four = IncompleteCounts.from_records([[0, -1, 0, 0]], (2,) * 4)
-    with pytest.raises(TrystError, match="decomposable"):
+    with pytest.raises(GemelError, match="decomposable"):
         fit_incomplete(four, Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
     wide = IncompleteCounts.from_records([[-1] * 11 + [0]], (8,) * 12)
-    with pytest.raises(TrystError, match="smaller cliques"):
+    with pytest.raises(GemelError, match="smaller cliques"):
         fit_incomplete(wide)

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from tryst.common.errors import TrystError
-from tryst.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
+from gemel.common.errors import GemelError
+from gemel.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
 
 NAMES = ("car", "home", "age")
 LEVELS = (2, 3, 2)
@@ -73,5 +73,5 @@ def changed(change) -> str:
     ],
 )
 def test_anything_else_is_refused(text: str):
-    with pytest.raises(TrystError, match=r"joint distribution|decomposable"):
+    with pytest.raises(GemelError, match=r"joint distribution|decomposable"):
         JointDistribution.from_json(text)

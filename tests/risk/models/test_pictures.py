@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from gemel.common.errors import GemelError
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.pictures import HEIGHT, THICKEST, THINNEST, WIDTH, draw_graph, draw_junction_tree, draw_result
+from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.examples import random_counts, random_decomposable
-from tryst.common.errors import TrystError
-from tryst.risk.models.enumeration import enumerate_models
-from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.pictures import HEIGHT, THICKEST, THINNEST, WIDTH, draw_graph, draw_junction_tree, draw_result
-from tryst.risk.models.scores import HyperDirichlet
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -65,7 +65,7 @@ def test_results_and_extremes() -> None:
     for graph in (empty_graph(1), empty_graph(5), complete_graph(2), complete_graph(7)):
         assert len(parts(draw_graph(graph), "rect", "node")) == len(graph)
         assert len(parts(draw_junction_tree(graph), "rect", "node")) == len(graph.cliques)
-    with pytest.raises(TrystError, match="edge inclusion must be probabilities"):
+    with pytest.raises(GemelError, match="edge inclusion must be probabilities"):
         draw_graph(empty_graph(3), np.full((3, 3), 1.5))
 
 

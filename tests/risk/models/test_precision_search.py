@@ -9,9 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from tests.risk.models.definition import log_marginal_likelihood
-from tryst.common.errors import TrystError
-from tryst.risk.models import (
+from gemel.common.errors import GemelError
+from gemel.risk.models import (
     GammaPrior,
     HyperDirichlet,
     SparseCounts,
@@ -20,9 +19,10 @@ from tryst.risk.models import (
     mc3_with_precision,
     search_precision,
 )
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.precision_grid import GridScores
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.precision_grid import GridScores
+from tests.risk.models.definition import log_marginal_likelihood
 
 
 def by_graph(found):
@@ -121,13 +121,13 @@ def test_six_variables_and_fewer_are_exact_and_a_short_grid_is_reported(oracle_c
     ],
 )
 def test_priors_that_are_none_are_refused(settings, where):
-    with pytest.raises(TrystError) as raised:
+    with pytest.raises(GemelError) as raised:
         GammaPrior(**settings)
     assert raised.value.where == where
 
 
 def test_settings_of_the_chain_are_checked(oracle_counts):
     for settings, where in (({"moves": 0}, "moves"), ({"thin": 3}, "stretch"), ({"chains": 0}, "chains")):
-        with pytest.raises(TrystError) as raised:
+        with pytest.raises(GemelError) as raised:
             mc3_with_precision(oracle_counts, np.random.default_rng(1), GammaPrior(), **settings)
         assert raised.value.where == where

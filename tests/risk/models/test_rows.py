@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.risk.models.counts import distinct_rows, is_dense, total_by_row
-from tryst.risk.models.factors import Factor, match_rows
+from gemel.risk.models.counts import distinct_rows, is_dense, total_by_row
+from gemel.risk.models.factors import Factor, match_rows
 
 LEVELS = {"table": (3, 2, 4), "sorted": (3000, 2, 4000), "numbered": (2**40, 2, 2**40)}
 """Of three columns: few keys, many, and more than 64 bits hold. Codes are the first's, spread over the levels."""

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import GemelError
+from gemel.risk.models import score_kernels as kernels
+from gemel.risk.models.bits import members
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.definition import log_marginal_likelihood, to_table
 from tests.risk.models.examples import counts_of_table, random_counts
-from tryst.common.errors import TrystError
-from tryst.risk.models import score_kernels as kernels
-from tryst.risk.models.bits import members
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.scores import HyperDirichlet
 
 
 def test_all_61_models_of_the_oracle(oracle: dict[str, Any], oracle_counts: SparseCounts) -> None:
@@ -149,24 +149,24 @@ def records_of(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_bad_records(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(TrystError, match=message):
+    with pytest.raises(GemelError, match=message):
         SparseCounts.from_records(**records_of(**changes))
 
 
 def test_bad_margins_and_scores() -> None:
     counts = SparseCounts.from_records(**records_of())
-    with pytest.raises(TrystError, match=r"unknown variable, got 'c'"):
+    with pytest.raises(GemelError, match=r"unknown variable, got 'c'"):
         counts.marginal(["a", "c"])
-    with pytest.raises(TrystError, match="given twice"):
+    with pytest.raises(GemelError, match="given twice"):
         counts.marginal("aa")
-    with pytest.raises(TrystError, match="precision must be positive"):
+    with pytest.raises(GemelError, match="precision must be positive"):
         HyperDirichlet(counts, 0.0)
-    with pytest.raises(TrystError, match="unknown variable"):
+    with pytest.raises(GemelError, match="unknown variable"):
         HyperDirichlet(counts).table(0b100)
-    with pytest.raises(TrystError, match="data's variables"):
+    with pytest.raises(GemelError, match="data's variables"):
         HyperDirichlet(counts).graph(Graph.from_edges(3, ()))
     wide = SparseCounts.from_records(np.zeros((1, 4), dtype=int), [2] * 4)
-    with pytest.raises(TrystError, match="must be decomposable"):
+    with pytest.raises(GemelError, match="must be decomposable"):
         HyperDirichlet(wide).graph(Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
-    with pytest.raises(TrystError, match="at most 62 variables"):
+    with pytest.raises(GemelError, match="at most 62 variables"):
         HyperDirichlet(SparseCounts.from_records(np.zeros((1, 63), dtype=int), [2] * 63))

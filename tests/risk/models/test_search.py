@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import GemelError
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.chains import Chain
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.defaults import search
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.greedy_search import greedy, move_changes
+from gemel.risk.models.mc3_search import mc3
+from gemel.risk.models.occam import occam_window
+from gemel.risk.models.result import SearchResult, make_result, normalised_weights, pair_number, split_r_hat
+from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.examples import can_toggle, random_counts, random_decomposable
-from tryst.common.errors import TrystError
-from tryst.risk.models.annealing import anneal
-from tryst.risk.models.chains import Chain
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.defaults import search
-from tryst.risk.models.enumeration import enumerate_models
-from tryst.risk.models.graphs import Graph, empty_graph
-from tryst.risk.models.greedy_search import greedy, move_changes
-from tryst.risk.models.mc3_search import mc3
-from tryst.risk.models.occam import occam_window
-from tryst.risk.models.result import SearchResult, make_result, normalised_weights, pair_number, split_r_hat
-from tryst.risk.models.scores import HyperDirichlet
 
 CYCLE = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
 
@@ -214,7 +214,7 @@ def test_results(exact: SearchResult) -> None:
     kept = exact.heaviest(0.9)
     assert sum(model.weight for model in kept) == pytest.approx(1)
     assert len(kept) == int(np.searchsorted(np.cumsum(exact.weights), 0.9)) + 1
-    with pytest.raises(TrystError, match=r"must sum to 1, .*sum 0\.9"):
+    with pytest.raises(GemelError, match=r"must sum to 1, .*sum 0\.9"):
         make_result("x", "y", ("a", "b"), exact.keys[:1], np.array([0.9]), np.zeros(1), visited=1)
 
 
@@ -228,23 +228,23 @@ def test_bad_searches(scores: HyperDirichlet) -> None:
         lambda start: greedy(scores, start),
         lambda start: occam_window(scores, start=start),
     ):
-        with pytest.raises(TrystError, match="start: the graph must be decomposable"):
+        with pytest.raises(GemelError, match="start: the graph must be decomposable"):
             method(cycle)
-    with pytest.raises(TrystError, match="data's variables"):
+    with pytest.raises(GemelError, match="data's variables"):
         greedy(scores, empty_graph(3))
-    with pytest.raises(TrystError, match="data's variables"):
+    with pytest.raises(GemelError, match="data's variables"):
         mc3(scores, rng, start=empty_graph(3))
     for wrong in ({"moves": 0}, {"chains": 0}, {"thin": 0}, {"burn_in": -1}, {"temperatures": 0}, {"hottest": 0.5}):
-        with pytest.raises(TrystError, match="at least"):
+        with pytest.raises(GemelError, match="at least"):
             mc3(scores, rng, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(TrystError, match="less than 1"):
+    with pytest.raises(GemelError, match="less than 1"):
         mc3(scores, rng, double_share=1.0)
-    with pytest.raises(TrystError, match="must fall"):
+    with pytest.raises(GemelError, match="must fall"):
         anneal(scores, rng, hottest=0.1, coldest=1.0)
-    with pytest.raises(TrystError, match="limit"):
+    with pytest.raises(GemelError, match="limit"):
         occam_window(scores, ratio=1e6, model_limit=2)
     single = HyperDirichlet(SparseCounts.from_records([[0], [1]], [2]))
-    with pytest.raises(TrystError, match="at least two variables"):
+    with pytest.raises(GemelError, match="at least two variables"):
         mc3(single, rng)
 
 

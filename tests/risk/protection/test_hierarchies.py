@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tryst.common.errors import TrystError
-from tryst.risk.protection.hierarchies import (
+from gemel.common.errors import GemelError
+from gemel.risk.protection.hierarchies import (
     ALL,
     default_hierarchy,
     hierarchy_of_groups,
@@ -45,7 +45,7 @@ def test_rows_become_levels_and_the_last_is_one_group() -> None:
     ],
 )
 def test_a_hierarchy_that_is_none_is_refused(rows: list[list[str]], words: str) -> None:
-    with pytest.raises(TrystError, match=words) as refused:
+    with pytest.raises(GemelError, match=words) as refused:
         hierarchy_of_rows("key", rows, ["a", "secretvalue"], "key.csv")
     assert "key.csv" in str(refused.value)
     assert "secretvalue" not in str(refused.value)
@@ -73,7 +73,7 @@ def test_negative_numbers_lie_in_intervals_too() -> None:
 
 @pytest.mark.parametrize("widths", [(5, 12), (1, 5), (10, 5), (5, 5)])
 def test_widths_must_be_nested(widths: tuple[int, ...]) -> None:
-    with pytest.raises(TrystError, match="multiple"):
+    with pytest.raises(GemelError, match="multiple"):
         number_hierarchy("age", ["1", "2"], widths)
 
 
@@ -83,7 +83,7 @@ def test_quantiles_hold_as_many_records_each() -> None:
     h = quantile_hierarchy("age", values, counts, (4, 2))
     assert sorted(np.bincount(h.groups[1]).tolist()) == [25, 25, 25, 25]
     assert h.labels[2] == ("0 to 49", "50 to 99")
-    with pytest.raises(TrystError, match="divide"):
+    with pytest.raises(GemelError, match="divide"):
         quantile_hierarchy("age", values, counts, (4, 3))
 
 

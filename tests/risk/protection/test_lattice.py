@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.protection.lattice import minimal_node
+from gemel.common.errors import GemelError
+from gemel.risk.protection.lattice import minimal_node
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
@@ -40,5 +40,5 @@ def test_no_node_of_less_loss_holds(shape: list[int], seed: int) -> None:
 def test_a_search_that_is_cut_short_says_so() -> None:
     found = minimal_node([[0, 1, 2, 3]] * 3, lambda node: sum(node) >= 8, max_tests=1)
     assert not found.exact
-    with pytest.raises(TrystError, match="too many combinations"):
+    with pytest.raises(GemelError, match="too many combinations"):
         minimal_node([list(range(100))] * 4, lambda node: True)

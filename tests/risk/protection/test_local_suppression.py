@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.errors import TrystError
-from tryst.risk.identification import KeyFile
-from tryst.risk.protection.local_suppression import suppress
+from gemel.common.errors import GemelError
+from gemel.risk.identification import KeyFile
+from gemel.risk.protection.local_suppression import suppress
 
 
 def frequencies(codes: np.ndarray, missing: str) -> np.ndarray:
@@ -101,7 +101,7 @@ def test_each_record_may_need_its_own_number() -> None:
 
 @pytest.mark.parametrize("missing", ["any", "level"])
 def test_k_above_the_number_of_records(missing: str) -> None:
-    with pytest.raises(TrystError, match="4 of 3 records"):
+    with pytest.raises(GemelError, match="4 of 3 records"):
         suppress(np.zeros((3, 1), dtype=np.int32), [1], 4, missing=missing)  # type: ignore[arg-type]
-    with pytest.raises(TrystError, match="cost above 0"):
+    with pytest.raises(GemelError, match="cost above 0"):
         suppress(np.zeros((3, 1), dtype=np.int32), [1], 2, costs=[0.0])

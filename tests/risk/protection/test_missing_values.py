@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import GemelError
+from gemel.risk.protection import Levels, Methods, Policy, Request, protect
+from gemel.risk.protection.changes import numeric
+from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
 from tests.risk.protection.small_files import TOWNS
-from tryst.common.errors import TrystError
-from tryst.risk.protection import Levels, Methods, Policy, Request, protect
-from tryst.risk.protection.changes import numeric
-from tryst.risk.protection.numbers import add_noise, microaggregate, round_to
 
 WAGES = """k,wage,bonus
 a,2013,101
@@ -36,7 +36,7 @@ def command(folder: Path, records: str, options: str) -> subprocess.CompletedPro
     (folder / "records.csv").write_text(records)
     line = f"risk protect records.csv --keys k --fraction .1 --max-record-risk 1 --no-frontier {options} --out out.csv"
     return subprocess.run(
-        [sys.executable, "-m", "tryst", *line.split()], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "gemel", *line.split()], cwd=folder, capture_output=True, text=True, check=False
     )
 
 
@@ -97,7 +97,7 @@ def test_no_mean_is_of_fewer_numbers_than_the_group(shape: tuple[int, int, float
     numbers = table(shape)
     there = ~np.isnan(numbers)
     if there.sum(axis=0).max() < k:
-        with pytest.raises(TrystError, match="records with the number that most records have"):
+        with pytest.raises(GemelError, match="records with the number that most records have"):
             microaggregate(numbers, k)
         return
     made, groups = microaggregate(numbers, k)
@@ -222,7 +222,7 @@ def test_every_method_keeps_its_promise_whatever_is_missing(how: dict[str, Any])
     )
     there = ~np.isnan(numeric(records, ["wage", "bonus"], "test", blanks))
     if methods.microaggregate and there.sum(axis=0).max() < methods.group:
-        with pytest.raises(TrystError, match="records with the number that most records have"):
+        with pytest.raises(GemelError, match="records with the number that most records have"):
             protect(records, request, np.random.default_rng(how["seed"]), frontier=False)
         return
     made = protect(records, request, np.random.default_rng(how["seed"]), frontier=False)
@@ -318,14 +318,14 @@ def test_keys_with_missing_values_are_coarsened_and_swapped_among_those_that_hav
 )
 def test_numbers_that_are_none_or_too_large_are_refused(column: list[str], words: str) -> None:
     frame = pl.DataFrame({"k": ["a", "b", "a", "b"], "wage": column})
-    with pytest.raises(TrystError, match=words):
+    with pytest.raises(GemelError, match=words):
         protect(frame, Request(("k",), 0.1, methods=Methods(noise={"wage": 0.1})), np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("weight", ["NA", "", "nan", "0", "-1", "inf"])
 def test_a_weight_that_is_missing_or_none_is_refused(weight: str) -> None:
     frame = pl.DataFrame({"k": ["a", "b", "a", "b"], "w": ["10", "12", weight, "9"]})
-    with pytest.raises(TrystError, match=r"--weights, column w: the column must hold|survey weights must be"):
+    with pytest.raises(GemelError, match=r"--weights, column w: the column must hold|survey weights must be"):
         protect(frame, Request(("k",), 0.1, weights="w"), np.random.default_rng(1))
 
 
@@ -334,5 +334,5 @@ def test_texts_that_mean_missing_are_those_that_are_named() -> None:
     request = Request(("k",), 0.1, methods=Methods(microaggregate=("wage",)), missing_values=("", "."))
     made = protect(frame, request, np.random.default_rng(1), frontier=False)
     np.testing.assert_array_equal(made.frame["wage"].is_null(), [False, False, True, False, False, False, True, False])
-    with pytest.raises(TrystError, match="1 values that are none"):
+    with pytest.raises(GemelError, match="1 values that are none"):
         protect(frame, Request(("k",), 0.1, methods=Methods(microaggregate=("wage",))), np.random.default_rng(1))

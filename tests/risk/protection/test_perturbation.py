@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tryst.common.errors import TrystError
-from tryst.risk.protection.numbers import add_noise, microaggregate, round_to
-from tryst.risk.protection.perturbation import (
+from gemel.common.errors import GemelError
+from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
+from gemel.risk.protection.perturbation import (
     grouped_matrix,
     invariant_matrix,
     neighbour_matrix,
@@ -71,9 +71,9 @@ def test_a_matrix_between_groups_is_the_law_of_the_groups() -> None:
 
 @pytest.mark.parametrize("rate", [-0.1, 1.5])
 def test_rates_are_shares(rate: float) -> None:
-    with pytest.raises(TrystError, match="from 0 to 1"):
+    with pytest.raises(GemelError, match="from 0 to 1"):
         pram_matrix(COUNTS, rate)
-    with pytest.raises(TrystError, match="from 0 to 1"):
+    with pytest.raises(GemelError, match="from 0 to 1"):
         swap(np.zeros(3, dtype=np.int32), rate, np.random.default_rng(1))
 
 
@@ -115,7 +115,7 @@ def test_numbers_that_are_missing_stay_as_they_are() -> None:
     made, groups = microaggregate(numbers, 2)
     np.testing.assert_array_equal(made[:, 0], [1.5, np.nan, 1.5, 10.0, 10.0])
     assert groups[1] == -1
-    with pytest.raises(TrystError, match="5 of 4 records"):
+    with pytest.raises(GemelError, match="5 of 4 records"):
         microaggregate(numbers, 5)
 
 
@@ -127,7 +127,7 @@ def test_noise_keeps_means_and_covariances_over_draws() -> None:
     np.testing.assert_allclose(np.cov(made.T), np.cov(numbers.T), rtol=0.05)
     # What is left of a number: correlation 1 / sqrt(1 + share).
     assert np.corrcoef(made[:, 0], numbers[:, 0])[0, 1] == pytest.approx(1 / np.sqrt(1.5), abs=0.02)
-    with pytest.raises(TrystError, match="above 0"):
+    with pytest.raises(GemelError, match="above 0"):
         add_noise(numbers, 0.0, rng)
 
 
@@ -137,5 +137,5 @@ def test_rounding() -> None:
     drawn = np.stack([round_to(numbers[:4], 5.0, np.random.default_rng(i)) for i in range(4_000)])
     assert np.abs(drawn.mean(axis=0) - numbers[:4]).max() < 5 * 2.5 / np.sqrt(4_000)
     assert np.abs(drawn - numbers[:4]).max() < 5.0
-    with pytest.raises(TrystError, match="base"):
+    with pytest.raises(GemelError, match="base"):
         round_to(numbers, 0.0)

@@ -18,13 +18,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-import tryst.risk
+import gemel.risk
+from gemel.common.errors import GemelError
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.calibration.every_record import over_every_record
+from gemel.risk.identification.calibration.records import calibrated_risk
+from gemel.risk.protection import Levels, Methods, Policy, Request, protect
 from tests.risk.protection.small_files import people
-from tryst.common.errors import TrystError
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.calibration.every_record import over_every_record
-from tryst.risk.identification.calibration.records import calibrated_risk
-from tryst.risk.protection import Levels, Methods, Policy, Request, protect
 
 KEYS = ("region", "trade", "school", "tenure")
 FRACTION = 0.05
@@ -113,7 +113,7 @@ def true_risk(published: pl.DataFrame, policy: Policy) -> float:
 
 def test_a_file_that_may_not_be_changed_is_refused_by_the_larger_number() -> None:
     fixed = Request(KEYS, FRACTION, Policy(max_record_risk=0.2, max_suppressed=0.0), AS_THEY_ARE)
-    with pytest.raises(TrystError) as refused:
+    with pytest.raises(GemelError) as refused:
         protect(SAMPLE, fixed, generator())
     assert "misses max_record_risk by the calibrated upper end" in str(refused.value)
     assert "meets the policy by the counts alone" in str(refused.value)
@@ -201,7 +201,7 @@ def test_no_law_no_upper_end() -> None:
 def run(folder: Path, options: str) -> subprocess.CompletedProcess[str]:
     line = f"risk protect sample.csv --keys {','.join(KEYS)} --fraction 0.05 --no-frontier {options} --out out.csv"
     return subprocess.run(
-        [sys.executable, "-m", "tryst", *line.split()], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "gemel", *line.split()], cwd=folder, capture_output=True, text=True, check=False
     )
 
 
@@ -218,7 +218,7 @@ def test_the_command_says_which_number_judged(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "out.json").read_text())
     log = json.loads((tmp_path / "out.log.json").read_text())
     assert report["policy_decision"]["by"] == log["policy_decision"]["by"] == "larger"
-    made = tryst.risk.protect(SAMPLE, KEYS, FRACTION, policy=Policy(max_correct_matches=0.03), frontier=False)
+    made = gemel.risk.protect(SAMPLE, KEYS, FRACTION, policy=Policy(max_correct_matches=0.03), frontier=False)
     assert made.assessment["policy_decision"] == report["policy_decision"]
     upper = made.risk.filter(pl.col("measure") == "upper_correct_matches").row(0)
     assert upper[1] > 0.03 >= upper[2]

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.common.errors import GemelError
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.calibration.records import calibrated_risk
+from gemel.risk.protection import Levels, Methods, Policy, Request, protect
+from gemel.risk.protection.perturbed_keys import perturbed_keys
+from gemel.risk.protection.population import Population
 from tests.risk.protection.small_files import KEYS, TOWNS, people
-from tryst.common.errors import TrystError
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.calibration.records import calibrated_risk
-from tryst.risk.protection import Levels, Methods, Policy, Request, protect
-from tryst.risk.protection.perturbed_keys import perturbed_keys
-from tryst.risk.protection.population import Population
 
 WHOLE = pl.concat([people(150), people(850, seed=5)])
 RECORDS = people(150)
@@ -122,10 +122,10 @@ def test_a_population_that_is_none_of_the_file() -> None:
         (people(850, seed=5), "more often in the file than in the population"),
         (WHOLE.drop("town"), "no column town"),
     ):
-        with pytest.raises(TrystError, match=words):
+        with pytest.raises(GemelError, match=words):
             protect(RECORDS, REQUEST, generator(), population=whole)
     other = pl.concat([WHOLE, people(1).with_columns(town=pl.lit("bath"))])
-    with pytest.raises(TrystError, match="values of the file are in no row"):
+    with pytest.raises(GemelError, match="values of the file are in no row"):
         protect(RECORDS, REQUEST, generator(), population=other)
 
 

@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.identification import KeyFile
+from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
+from gemel.risk.protection import Levels, Methods, Policy, Request, protect, verify
+from gemel.risk.protection.candidate import Setting
+from gemel.risk.protection.information import level_losses, suppression_losses
+from gemel.risk.protection.minimal_change import candidates, minimal_change
+from gemel.risk.protection.policy import record_risks
 from tests.risk.protection.small_files import KEYS, TOWNS, people
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import KeyFile
-from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
-from tryst.risk.protection import Levels, Methods, Policy, Request, protect, verify
-from tryst.risk.protection.candidate import Setting
-from tryst.risk.protection.information import level_losses, suppression_losses
-from tryst.risk.protection.minimal_change import candidates, minimal_change
-from tryst.risk.protection.policy import record_risks
 
 REQUEST = Request(
     KEYS,
@@ -232,17 +232,17 @@ def test_the_log_holds_no_value_that_is_not_published() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, object], words: str) -> None:
-    with pytest.raises(TrystError, match=words):
+    with pytest.raises(GemelError, match=words):
         protect(people(), replace(REQUEST, **change), generator())  # type: ignore[arg-type]
 
 
 def test_a_key_with_one_value_and_weights_of_zero() -> None:
-    with pytest.raises(TrystError, match="key sex: the key has one value"):
+    with pytest.raises(GemelError, match="key sex: the key has one value"):
         protect(people().with_columns(sex=pl.lit("f")), REQUEST, generator())
     nothing = people().with_columns(weight=pl.when(pl.col("age") < 30).then(0.0).otherwise(1.0))
-    with pytest.raises(TrystError, match="numbers above 0"):
+    with pytest.raises(GemelError, match="numbers above 0"):
         protect(nothing, replace(REQUEST, weights="weight"), generator())
-    with pytest.raises(TrystError, match="no records"):
+    with pytest.raises(GemelError, match="no records"):
         protect(people().head(0), REQUEST, generator())
 
 
@@ -251,7 +251,7 @@ def test_a_key_with_one_value_and_weights_of_zero() -> None:
     [({"k": 1}, "at least 2"), ({"max_suppressed": 2}, "0 to 1"), ({"l": 3}, "no l"), ({"k": "3"}, "is a number")],
 )
 def test_a_policy_that_is_none(policy: dict[str, object], words: str) -> None:
-    with pytest.raises(TrystError, match=words):
+    with pytest.raises(GemelError, match=words):
         Policy.read(policy, "policy.yaml")
 
 
@@ -271,9 +271,9 @@ def test_a_file_that_is_no_longer_what_its_log_describes() -> None:
     text = " ".join(str(e) for e in verify(unprotected, made.log, "p.csv"))
     assert "codebook" in text or "agree with fewer" in text
     for log in ({}, {**made.log, "version": 99}):
-        with pytest.raises(TrystError) as refused:
+        with pytest.raises(GemelError) as refused:
             verify(made.frame, log, "p.csv")
         assert refused.value.code is ErrorCode.MALFORMED
     lacking = {k: v for k, v in made.log.items() if k != "codebook"}
-    with pytest.raises(TrystError, match="lacks an entry"):
+    with pytest.raises(GemelError, match="lacks an entry"):
         verify(made.frame, lacking, "p.csv")

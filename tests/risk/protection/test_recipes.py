@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.common.errors import GemelError
+from gemel.risk.commands.disclosure import app
+from gemel.risk.identification import KeyFile
 from tests.risk.protection.small_files import TOWNS, people
-from tryst.common.errors import TrystError
-from tryst.risk.commands.disclosure import app
-from tryst.risk.identification import KeyFile
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "protection.md"
 
@@ -39,7 +39,7 @@ def run(line: str) -> str:
 
 def recipes() -> list[str]:
     text = DOCUMENT.read_text(encoding="utf-8").split("## Recipes")[1].split("\n## ")[0]
-    return [line.strip() for line in text.splitlines() if line.startswith("    tryst")]
+    return [line.strip() for line in text.splitlines() if line.startswith("    gemel")]
 
 
 def test_every_recipe_runs(folder: Path) -> None:
@@ -69,27 +69,27 @@ def test_every_recipe_runs(folder: Path) -> None:
 
 def test_parquet_keeps_its_types(folder: Path) -> None:
     output = run(
-        "tryst risk protect people.parquet --keys age,sex,town --fraction 0.1 --k 2 --levels age=0 --out p.parquet"
+        "gemel risk protect people.parquet --keys age,sex,town --fraction 0.1 --k 2 --levels age=0 --out p.parquet"
     )
     made = pl.read_parquet("p.parquet")
     assert made.schema["age"] == people().schema["age"]
     assert made["wage"].equals(people()["wage"])
     assert "a value of its own in id" in output
-    assert "is the file that" in run("tryst risk protect p.parquet --verify p.log.json")
+    assert "is the file that" in run("gemel risk protect p.parquet --verify p.log.json")
 
 
 def test_a_changed_file_is_noticed(folder: Path) -> None:
     run(
-        "tryst risk protect people.csv --keys age,sex --fraction 0.1 --k 2 --intervals age=5 --levels age=1 --out p.csv"
+        "gemel risk protect people.csv --keys age,sex --fraction 0.1 --k 2 --intervals age=5 --levels age=1 --out p.csv"
     )
-    with pytest.raises(TrystError, match="not in its codebook") as refused:
-        run("tryst risk protect people.csv --verify p.log.json")
+    with pytest.raises(GemelError, match="not in its codebook") as refused:
+        run("gemel risk protect people.csv --verify p.log.json")
     assert "is not what p.log.json describes" in str(refused.value)
 
 
 def test_the_log_of_random_changes_has_no_seed(folder: Path) -> None:
     options = "--keys age,sex --fraction 0.1 --levels age=0,sex=0 --pram sex=0.2 --seed 3 --out p.csv"
-    output = run(f"tryst risk protect people.csv {options}")
+    output = run(f"gemel risk protect people.csv {options}")
     assert "can undo" in output
     assert "seed" not in Path("p.log.json").read_text(encoding="utf-8")
 
@@ -116,8 +116,8 @@ def test_the_log_of_random_changes_has_no_seed(folder: Path) -> None:
     ],
 )
 def test_what_the_command_refuses(folder: Path, options: str, words: str) -> None:
-    with pytest.raises(TrystError, match=words):
-        run(f"tryst risk protect people.csv {options}")
+    with pytest.raises(GemelError, match=words):
+        run(f"gemel risk protect people.csv {options}")
     assert not Path("p.csv").exists()
 
 
@@ -125,8 +125,8 @@ def test_a_file_of_stata_is_protected_as_csv(folder: Path) -> None:
     pyreadstat = pytest.importorskip("pyreadstat")
     pyreadstat.write_dta(people().select("age", "sex"), "people.dta")
     options = "--keys age,sex --fraction 0.1 --k 3"
-    with pytest.raises(TrystError, match="CSV or Parquet"):
-        run(f"tryst risk protect people.dta {options} --out p.dta")
-    run(f"tryst risk protect people.dta {options} --out p.csv")
+    with pytest.raises(GemelError, match="CSV or Parquet"):
+        run(f"gemel risk protect people.dta {options} --out p.dta")
+    run(f"gemel risk protect people.dta {options} --out p.csv")
     made = pl.read_csv("p.csv", infer_schema=False)
     assert KeyFile.from_columns(made.to_dict(), 0.1, missing="any").frequency.min() >= 3

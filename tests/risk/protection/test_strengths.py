@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.common.errors import GemelError
+from gemel.risk.protection import Levels, Methods, Policy, Request, protect
+from gemel.risk.protection.changes import strata_of
+from gemel.risk.protection.information import level_losses
+from gemel.risk.protection.methods import STRENGTHS
+from gemel.risk.protection.perturbed_keys import perturbed_keys
 from tests.risk.protection.small_files import KEYS, TOWNS, people
-from tryst.common.errors import TrystError
-from tryst.risk.protection import Levels, Methods, Policy, Request, protect
-from tryst.risk.protection.changes import strata_of
-from tryst.risk.protection.information import level_losses
-from tryst.risk.protection.methods import STRENGTHS
-from tryst.risk.protection.perturbed_keys import perturbed_keys
 
 REQUEST = Request(
     KEYS,
@@ -89,7 +89,7 @@ def test_the_least_change_is_chosen_among_all_strengths() -> None:
 
 def test_a_key_is_searched_by_one_method() -> None:
     both = replace(REQUEST, methods=Methods(pram_searched=("sex",), swap={"sex": 0.1}))
-    with pytest.raises(TrystError, match="not both"):
+    with pytest.raises(GemelError, match="not both"):
         protect(people(), both, np.random.default_rng(2))
-    with pytest.raises(TrystError, match="no key wage"):
+    with pytest.raises(GemelError, match="no key wage"):
         protect(people(), replace(REQUEST, methods=Methods(pram_searched=("wage",))), np.random.default_rng(2))

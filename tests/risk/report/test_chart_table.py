@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import altair as alt
 
-from tryst.risk.report import draw
-from tryst.risk.report.chart_table import tables
+from gemel.risk.report import draw
+from gemel.risk.report.chart_table import tables
 
 
 def _bars(values: list[dict[str, object]]) -> alt.Chart:

@@ -9,19 +9,19 @@ import altair as alt
 import pytest
 from jinja2 import UndefinedError
 
-from tryst.risk.attribution.report import render as tables_page
-from tryst.risk.identification.report import render as records_page
-from tryst.risk.report import draw, page, rendered, write_page
-from tryst.risk.report.palette import COLOURS, TEAL
+from gemel.risk.attribution.report import render as tables_page
+from gemel.risk.identification.report import render as records_page
+from gemel.risk.report import draw, page, rendered, write_page
+from gemel.risk.report.palette import COLOURS, TEAL
 
 
 @pytest.fixture(scope="module")
 def pages() -> list[str]:
+    from gemel.risk.attribution.table_assessment import assess as assess_tables
+    from gemel.risk.identification import KeyFile
+    from gemel.risk.identification.assessment.file_assessment import assess as assess_records
     from tests.risk.attribution.test_releases import FIGURE_18, release_of
     from tests.risk.identification.test_assessment import KEYS, people
-    from tryst.risk.attribution.table_assessment import assess as assess_tables
-    from tryst.risk.identification import KeyFile
-    from tryst.risk.identification.assessment.file_assessment import assess as assess_records
 
     columns = {key: people(300)[key].to_list() for key in KEYS}
     return [
@@ -52,9 +52,9 @@ def test_a_template_is_escaped_and_may_leave_nothing_undefined(monkeypatch: pyte
     text = page._text
     child = '{% extends "shell.html.j2" %}{% block body %}{{ content }}{% endblock %}'
     monkeypatch.setattr(page, "_text", lambda package, name: child if name == "child" else text(package, name))
-    assert "&lt;b&gt;" in rendered("tryst.risk.report", "child", {"content": "<b>"}, filters={})
+    assert "&lt;b&gt;" in rendered("gemel.risk.report", "child", {"content": "<b>"}, filters={})
     with pytest.raises(UndefinedError):
-        rendered("tryst.risk.report", "child", {}, filters={})
+        rendered("gemel.risk.report", "child", {}, filters={})
 
 
 def test_a_chart_says_what_it_shows_to_whoever_cannot_see_it() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.language import in_language
-from tryst.risk.report.phrases import WARNINGS, Phrases
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.language import in_language
+from gemel.risk.report.phrases import WARNINGS, Phrases
 
 KNOWN = Phrases(WARNINGS)
 

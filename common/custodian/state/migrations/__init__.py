@@ -14,8 +14,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from tryst.common.schema_steps import run_steps
-from tryst.common.versions import CUSTODIAN_STATE
+from gemel.common.schema_steps import run_steps
+from gemel.common.versions import CUSTODIAN_STATE
 
 FIRST = 5
 """The version before there were migrations."""

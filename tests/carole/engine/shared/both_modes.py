@@ -8,26 +8,26 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from gemel.carole.engine import Resources, compare
+from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.contribution import Contribution
+from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.shared.comparing import compare_opened
+from gemel.carole.engine.shared.job import Led, RowParts, Terms, assist, lead
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.stream import KeptPairs
+from gemel.common.encoding.decoys import with_decoys
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import Side
+from gemel.common.sharing.local_session import local_parties, together
+from gemel.common.sharing.party import Party
+from gemel.common.sharing.vouched_openings import Opening
+from gemel.common.specification import Specification, load_specification
 from tests.specifications import heading
-from tryst.carole.engine import Resources, compare
-from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.contribution import Contribution
-from tryst.carole.engine.held_sets import contribution_of
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.shared.comparing import compare_opened
-from tryst.carole.engine.shared.job import Led, RowParts, Terms, assist, lead
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.engine.stream import KeptPairs
-from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
-from tryst.common.parties import Side
-from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.vouched_openings import Opening
-from tryst.common.specification import Specification, load_specification
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
 RESOURCES = Resources(1 << 30, 1)

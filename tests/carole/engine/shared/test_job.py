@@ -7,6 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.carole.engine.shared.comparing import compare_opened
+from gemel.carole.engine.shared.job import Terms, assist, lead
+from gemel.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
+from gemel.carole.engine.specified import plan_of
+from gemel.common.encoding.records import encode_records
+from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.local_session import local_parties, together
+from gemel.common.sharing.party import Party
 from tests.carole.engine.shared.both_modes import (
     EVERY_FEATURE,
     NOISE,
@@ -16,18 +28,6 @@ from tests.carole.engine.shared.both_modes import (
     people,
     quiet,
 )
-from tryst.carole.engine.shared.comparing import compare_opened
-from tryst.carole.engine.shared.job import Terms, assist, lead
-from tryst.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
-from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.party import Party
 
 PLAN = plan_of(EVERY_FEATURE)
 TERMS = Terms(b"specification", PLAN, 1 << 30)
@@ -57,7 +57,7 @@ def run(shared: list[SharedEncoded], terms: dict[ComputeParty, Terms], choose=la
 def test_another_specification_at_one_party_ends_the_run_before_anything_is_compared(
     shared: list[SharedEncoded], other: ComputeParty
 ) -> None:
-    with pytest.raises(TrystError, match="specification, blocks and secrets of shares") as caught:
+    with pytest.raises(GemelError, match="specification, blocks and secrets of shares") as caught:
         run(shared, {other: replace(TERMS, specification=b"another")})
     assert caught.value.code is ErrorCode.DEVIATION
     assert "agree" in str(caught.value.where)
@@ -68,7 +68,7 @@ def test_another_upload_at_one_party_ends_the_run(shared: list[SharedEncoded]) -
     again = shared_in_memory(encoded_files(EVERY_FEATURE, 6, 4)[0], EVERY_FEATURE, Side.ALICE)
     carole, coordinator, _ = shared[0].contributions
     mixed = replace(shared[0], contributions=(carole, coordinator, again.contributions[2]))
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         run([mixed, shared[1]], {})
     assert caught.value.code is ErrorCode.DEVIATION
 
@@ -80,7 +80,7 @@ def test_places_that_carole_may_not_name_are_refused(shared: list[SharedEncoded]
         places = {"twice": [1, 1], "descending": [2, 1], "beyond": [0, n], "negative": [-1, 0]}[wrong]
         led.name(np.array(places, dtype=np.int64))
 
-    with pytest.raises(TrystError, match="must be places") as caught:
+    with pytest.raises(GemelError, match="must be places") as caught:
         run(shared, {}, choose)
     assert caught.value.code is ErrorCode.DEVIATION
 
@@ -89,12 +89,12 @@ def test_places_as_a_message() -> None:
     places = np.array([0, 5, 7], dtype=np.int64)
     np.testing.assert_array_equal(check_places(unpacked_places(packed_places(places)), 8), places)
     assert len(check_places(unpacked_places(b""), 0)) == 0
-    with pytest.raises(TrystError, match="must be places"):
+    with pytest.raises(GemelError, match="must be places"):
         unpacked_places(bytes(9))
 
 
 def test_too_little_memory_is_found_before_pairs_are_compared(shared: list[SharedEncoded]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         run(shared, {ComputeParty.STEWARD: replace(TERMS, memory_bytes=1000)})
     assert caught.value.code is ErrorCode.MEMORY
 

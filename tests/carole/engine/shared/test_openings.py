@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.engine.shared.openings import AGREEMENT, CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
+from gemel.common.encoding.samples import GROUPS, group_rows
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.specification import Specification
 from tests.carole.engine.shared.both_modes import EVERY_FEATURE, HIDDEN, both_modes
-from tryst.carole.engine.shared.openings import AGREEMENT, CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
-from tryst.common.encoding.samples import GROUPS, group_rows
-from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.specification import Specification
 
 DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "shared-mode.md"
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemel.common.parties import Side
+from gemel.common.specification import Specification
 from tests.carole.engine.shared.both_modes import EVERY_FEATURE, HIDDEN, BothModes, both_modes
-from tryst.common.parties import Side
-from tryst.common.specification import Specification
 
 SPECIFICATIONS = (EVERY_FEATURE, HIDDEN)
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.carole.fellegi_sunter.dependence.distribution import Distribution, estimated
-from tryst.carole.fellegi_sunter.dependence.structure import Structure
-from tryst.risk.models.graphs import Graph
+from gemel.carole.fellegi_sunter.dependence.distribution import Distribution, estimated
+from gemel.carole.fellegi_sunter.dependence.structure import Structure
+from gemel.risk.models.graphs import Graph
 
 LEVELS = (2, 3, 2, 3, 2)
 GRAPHS = [

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tests.carole.fellegi_sunter.populations import density, exact_population
-from tryst.carole.fellegi_sunter.dependence import fit_joint
-from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 
 FIELDS = [FieldLevels(name, 2) for name in ("surname", "street", "born", "given")]
 ERRORS = (0.1, 0.1, 0.05, 0.1)

@@ -11,12 +11,12 @@ from benchmarks.dependence import linked
 from benchmarks.ignored_dependence import FIELDS, files, ratio
 from benchmarks.latent_rehearsal import SPEC
 from benchmarks.latent_rehearsal import files as insurers
-from tryst.carole.engine import Resources, link
-from tryst.carole.engine.run_documents import findings
-from tryst.carole.engine.specified import plan_of
-from tryst.carole.fellegi_sunter.dependence.diagnosis import CERTAIN, STRONG, Misfit, ignored_dependence
-from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
-from tryst.common.documents.result_warning import ResultWarning
+from gemel.carole.engine import Resources, link
+from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.specified import plan_of
+from gemel.carole.fellegi_sunter.dependence.diagnosis import CERTAIN, STRONG, Misfit, ignored_dependence
+from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.common.documents.result_warning import ResultWarning
 
 ENOUGH = Resources(2**31, 2)
 CODE = "dependence_ignored"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from tryst.carole.fellegi_sunter.dependence import starting_classes as module
-from tryst.carole.fellegi_sunter.dependence.kernels import class_expectation
-from tryst.carole.fellegi_sunter.dependence.kin_classes import KinClasses, log_tables, updated
-from tryst.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
+from gemel.carole.fellegi_sunter.dependence import starting_classes as module
+from gemel.carole.fellegi_sunter.dependence.kernels import class_expectation
+from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses, log_tables, updated
+from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
 
 NAMES = ("given", "born", "surname", "street", "phone", "town")
 U = np.array([0.01, 0.002, 0.004, 0.002, 0.0005, 0.1])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tryst.carole.fellegi_sunter.dependence.structure import (
+from gemel.carole.fellegi_sunter.dependence.structure import (
     EstimationMask,
     Structure,
     choose,
@@ -11,11 +11,11 @@ from tryst.carole.fellegi_sunter.dependence.structure import (
     counted,
     independent,
 )
-from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Graph
-from tryst.risk.models.greedy_search import greedy
-from tryst.risk.models.scores import HyperDirichlet
+from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.greedy_search import greedy
+from gemel.risk.models.scores import HyperDirichlet
 
 
 def latent(rng, n=3000, n_levels=(2, 3, 2, 3, 2)):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from gemel.alice.commands import load_gate
+from gemel.common.custodian.console.application import console_of
+from gemel.common.custodian.console.custodian import Custodian
+from gemel.common.leakage_report import Gate
+from gemel.common.web.application import OPEN_PATHS
+from gemel.common.web.console_configuration import ConsoleConfiguration
+from gemel.common.web.guard import GuardRules
 from tests.coordinator.console.served import BASE, COOKIE, Served, TestClient
-from tryst.alice.commands import load_gate
-from tryst.common.custodian.console.application import console_of
-from tryst.common.custodian.console.custodian import Custodian
-from tryst.common.leakage_report import Gate
-from tryst.common.web.application import OPEN_PATHS
-from tryst.common.web.console_configuration import ConsoleConfiguration
-from tryst.common.web.guard import GuardRules
 
 
 @contextmanager

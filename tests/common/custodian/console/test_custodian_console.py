@@ -10,23 +10,23 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from gemel.alice.commands import app as alice_app
+from gemel.common.custodian.console import measurements
+from gemel.common.custodian.console.leaving import in_units, messages
+from gemel.common.custodian.console.project_words import described, rows
+from gemel.common.custodian.console.shares import seen_share
+from gemel.common.custodian.service import CustodianService
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Party, Side
+from gemel.common.specification import load_specification, specification_digest
+from gemel.common.web.listing import listed
+from gemel.common.web.pages import Pages
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.common.custodian.conftest import SPECIFICATION
 from tests.common.custodian.console.served import served
 from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 from tests.common.custodian.test_gate_in_service import REFUSING, leaky
 from tests.coordinator.console.served import BASE
-from tryst.alice.commands import app as alice_app
-from tryst.common.custodian.console import measurements
-from tryst.common.custodian.console.leaving import in_units, messages
-from tryst.common.custodian.console.project_words import described, rows
-from tryst.common.custodian.console.shares import seen_share
-from tryst.common.custodian.service import CustodianService
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Party, Side
-from tryst.common.specification import load_specification, specification_digest
-from tryst.common.web.listing import listed
-from tryst.common.web.pages import Pages
-from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 ALICE = Party(Side.ALICE, "Alice")
 PROJECT = "/projects/people"
@@ -140,7 +140,7 @@ def test_what_comes_without_session_token_or_from_elsewhere_changes_nothing(make
         assert console.client.get(console.links[-1]).status_code == 200
         answer = console.client.get("/")
         assert answer.status_code == 503
-        assert "Start it with `tryst alice serve`" in answer.text
+        assert "Start it with `gemel alice serve`" in answer.text
 
 
 def test_the_limit_is_overridden_by_the_measurement_that_was_shown(make_world) -> None:
@@ -208,7 +208,7 @@ def test_a_measurement_that_is_ended_is_gone(make_world, monkeypatch: pytest.Mon
 
 def test_words_of_other_parties_are_shown_as_text() -> None:
     project = operator_pb2.CustodianProject(project="people", stage=SCRIPT, blocking_error=SCRIPT)
-    pages = Pages("test", (), ("tryst.common.custodian.console.templates",))
+    pages = Pages("test", (), ("gemel.common.custodian.console.templates",))
     live = pages._made.get_template("custodian_live.html.j2").render(**described(project, ALICE))
     assert SCRIPT not in live
     assert live.count("&lt;script&gt;") >= 2
@@ -216,7 +216,7 @@ def test_words_of_other_parties_are_shown_as_text() -> None:
 
 
 def _templates() -> list:
-    folder = files("tryst.common.custodian.console.templates")
+    folder = files("gemel.common.custodian.console.templates")
     return [each for each in folder.iterdir() if each.name.endswith(".j2")]
 
 
@@ -282,18 +282,18 @@ def test_a_share_is_shown_in_counts(tmp_path) -> None:
     assert [(each.name, each.rows) for each in found.tables] == [("links.parquet", 2)]
     assert [name for name, _ in found.others] == ["statistics.json"]
     assert found.provenance is None
-    with pytest.raises(TrystError, match="no longer where your service has written it"):
+    with pytest.raises(GemelError, match="no longer where your service has written it"):
         seen_share(tmp_path / "none")
 
 
 def test_it_listens_on_loopback_only_and_with_the_own_keys(make_world) -> None:
     world = make_world(approve=False)
     result = CliRunner().invoke(alice_app, ["console", "--config", str(world.bob.config)])
-    assert isinstance(result.exception, TrystError)
+    assert isinstance(result.exception, GemelError)
     assert result.exception.code is ErrorCode.CERTIFICATE
     typed = ["console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
     result = CliRunner().invoke(alice_app, typed)
-    assert isinstance(result.exception, TrystError)
+    assert isinstance(result.exception, GemelError)
     assert "listens on loopback only" in str(result.exception)
 
 

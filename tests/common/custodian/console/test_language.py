@@ -7,22 +7,22 @@ from itertools import product
 
 import pytest
 
+from gemel.common.custodian.console.leaving import in_units, messages
+from gemel.common.custodian.console.project_words import described, rows
+from gemel.common.language import in_language
+from gemel.common.parties import Side
+from gemel.common.specification import load_specification, specification_notes
+from gemel.common.specification.notes.modes import SENT
+from gemel.common.web import opening
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.common.custodian.conftest import SPECIFICATION
 from tests.common.custodian.console.served import served
 from tests.common.custodian.console.test_custodian_console import ALICE, READING, waiting
 from tests.common.custodian.test_flow import running
 from tests.common.language.pseudo import Marks, marking, unmarked, without
-from tryst.common.custodian.console.leaving import in_units, messages
-from tryst.common.custodian.console.project_words import described, rows
-from tryst.common.language import in_language
-from tryst.common.parties import Side
-from tryst.common.specification import load_specification, specification_notes
-from tryst.common.specification.notes.modes import SENT
-from tryst.common.web import opening
-from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 SPEC = load_specification(SPECIFICATION, "test")
-NAMES = {"Tryst", "Alice", "Bob", "Carole", "UTC", "people", "E", "KiB", "MiB", "GiB", "alice"}
+NAMES = {"Gemel", "Alice", "Bob", "Carole", "UTC", "people", "E", "KiB", "MiB", "GiB", "alice"}
 COLUMNS = {
     word for field in SPEC.fields for word in (field.name, *field.columns_of(Side.ALICE), *field.columns_of(Side.BOB))
 }

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.coordinator.demonstration.people import COLUMNS, corrupt, damage, generate
-from tryst.coordinator.demonstration.people.corruption import KINDS
-from tryst.coordinator.demonstration.people.misspelling import ERRORS, NEIGHBOURS, swap_day_and_month
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.coordinator.demonstration.people import COLUMNS, corrupt, damage, generate
+from gemel.coordinator.demonstration.people.corruption import KINDS
+from gemel.coordinator.demonstration.people.misspelling import ERRORS, NEIGHBOURS, swap_day_and_month
 
 fraction = st.floats(0, 1, exclude_max=True)
 word = st.from_regex(r"[A-Z][a-z]{0,10}( [A-Z][a-z]{1,6})?", fullmatch=True)
@@ -56,7 +56,7 @@ def test_other_columns_and_rows_keep_their_place(people: pl.DataFrame) -> None:
 
 @pytest.mark.parametrize("arguments", [{"share": 1.1}, {"share": -0.1}, {"errors_per_record": 0.5}])
 def test_impossible_settings_are_refused(people: pl.DataFrame, arguments: dict[str, float]) -> None:
-    with pytest.raises(TrystError) as caught:
+    with pytest.raises(GemelError) as caught:
         corrupt(people, np.random.default_rng(1), **arguments)
     assert caught.value.code == ErrorCode.PARAMETER
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from gemel.coordinator.demonstration.people.drivers import driver_network
 from tests.risk.models.bif import pruned, read_bif
-from tryst.coordinator.demonstration.people.drivers import driver_network
 
 
 def test_it_has_the_published_size():

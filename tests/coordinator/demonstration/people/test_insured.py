@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.coordinator.demonstration.people import TRUTH, two_files
-from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, trait_variables, with_traits
+from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, trait_variables, with_traits
 
 
 def test_each_file_has_its_own_traits_and_the_key():

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.coordinator.demonstration.people.names import decode, name_tables
 from tests.coordinator.demonstration.people.make_names import compile_table, front_code
-from tryst.coordinator.demonstration.people.names import decode, name_tables
 
 
 @given(st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=14), min_size=1, max_size=30, unique=True))
@@ -24,14 +24,14 @@ def test_decoding_undoes_front_coding(names: list[str]) -> None:
 def test_the_shipped_table_is_what_the_sources_give(shared: Path) -> None:
     folder = shared / "data" / "names"
     made = compile_table(folder / "us-census-surnames-1990.txt", folder / "us-census-firstnames-1990.csv")
-    shipped = files("tryst.coordinator.demonstration.people").joinpath("names.csv.xz").read_bytes()
+    shipped = files("gemel.coordinator.demonstration.people").joinpath("names.csv.xz").read_bytes()
     assert lzma.decompress(made) == lzma.decompress(shipped)
 
 
 def test_table_size_and_known_shares() -> None:
     """Smith is 1.006 per cent of the people counted, Mary 2.629 and James 3.318 of their sex."""
     tables = name_tables()
-    assert len(files("tryst.coordinator.demonstration.people").joinpath("names.csv.xz").read_bytes()) < 200_000
+    assert len(files("gemel.coordinator.demonstration.people").joinpath("names.csv.xz").read_bytes()) < 200_000
     assert [len(tables[group].names) for group in ("surname", "female", "male")] == [40_000, 4_275, 1_219]
     for group, name, weight in (("surname", "Smith", 100_600), ("female", "Mary", 262_900), ("male", "James", 331_800)):
         assert (tables[group].names[0], tables[group].weights[0]) == (name, weight)

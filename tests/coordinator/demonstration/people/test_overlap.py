@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tryst.common.errors import TrystError
-from tryst.coordinator.demonstration.people import COLUMNS, IDENTIFIER, TRUTH, two_files
+from gemel.common.errors import GemelError
+from gemel.coordinator.demonstration.people import COLUMNS, IDENTIFIER, TRUTH, two_files
 
 
 def test_sizes_overlap_and_identifiers() -> None:
@@ -50,5 +50,5 @@ def test_determined_by_the_seed() -> None:
 
 @pytest.mark.parametrize("common", [-1, 51])
 def test_more_in_common_than_there_are_is_refused(common: int) -> None:
-    with pytest.raises(TrystError, match="n_common"):
+    with pytest.raises(GemelError, match="n_common"):
         two_files(50, 60, common, 0.3, np.random.default_rng(4))

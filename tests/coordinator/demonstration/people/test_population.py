@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tryst.common.errors import TrystError
-from tryst.coordinator.demonstration.people import COLUMNS, generate
-from tryst.coordinator.demonstration.people.places import country
+from gemel.common.errors import GemelError
+from gemel.coordinator.demonstration.people import COLUMNS, generate
+from gemel.coordinator.demonstration.people.places import country
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_families_share_surname_and_address(people: pl.DataFrame) -> None:
 
 @pytest.mark.parametrize("sampled", [0.0, 1.5])
 def test_no_sample_without_a_population(sampled: float) -> None:
-    with pytest.raises(TrystError, match="sampled"):
+    with pytest.raises(GemelError, match="sampled"):
         generate(5, np.random.default_rng(6), sampled=sampled)
 
 

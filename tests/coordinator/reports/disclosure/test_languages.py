@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-import tryst.carole.assessment
-import tryst.carole.store.releases
-import tryst.risk.attribution.cell_bounds
+import gemel.carole.assessment
+import gemel.carole.store.releases
+import gemel.risk.attribution.cell_bounds
+from gemel.common.disclosure_measures import MEASURES
+from gemel.coordinator.reports.disclosure import render_risk_report
+from gemel.coordinator.reports.disclosure.assessment_phrases import ACTIONS, METHODS, NO_INTERVALS, REASONS
 from tests.common.language.catalogues import catalogue
 from tests.common.language.pseudo import Marks, marking, unmarked
-from tryst.common.disclosure_measures import MEASURES
-from tryst.coordinator.reports.disclosure import render_risk_report
-from tryst.coordinator.reports.disclosure.assessment_phrases import ACTIONS, METHODS, NO_INTERVALS, REASONS
 
 _BUILT = {"linear programming (", "integer programming ("}
 """Parts that Carole puts together from smaller ones."""
-NAMES = {"Tryst", "Alice", "Bob", "bob"}
+NAMES = {"Gemel", "Alice", "Bob", "bob"}
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +130,9 @@ def test_the_figures_are_the_same_in_every_language(breach: dict[str, Any], lang
 
 
 def test_the_phrases_are_those_that_carole_writes() -> None:
-    folder = Path(tryst.carole.assessment.__file__).parent
-    modules = [*folder.glob("*.py"), Path(tryst.risk.attribution.cell_bounds.__file__)]
-    modules.append(Path(tryst.carole.store.releases.__file__))
+    folder = Path(gemel.carole.assessment.__file__).parent
+    modules = [*folder.glob("*.py"), Path(gemel.risk.attribution.cell_bounds.__file__)]
+    modules.append(Path(gemel.carole.store.releases.__file__))
     constants = "\n".join(
         node.value
         for path in modules

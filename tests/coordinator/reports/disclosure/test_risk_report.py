@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, built
+from gemel.carole.assessment import assess
+from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import GemelError
+from gemel.coordinator.client.verdict import verdict_lines
+from gemel.coordinator.reports.disclosure import render_risk_report, write_risk_report
+from gemel.coordinator.reports.disclosure.content import options
+from gemel.coordinator.reports.disclosure.wording import figure
 from tests.coordinator.reports.disclosure.browser import installed, visit
 from tests.e2e.console_browser import browser
-from tryst.carole.assessment import assess
-from tryst.common.disclosure_measures import MEASURES
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import TrystError
-from tryst.coordinator.client.verdict import verdict_lines
-from tryst.coordinator.reports.disclosure import render_risk_report, write_risk_report
-from tryst.coordinator.reports.disclosure.content import options
-from tryst.coordinator.reports.disclosure.wording import figure
 
 LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_disclosed: 0.9"
 CHARTS = ("measures", "linking", "sizes", "chances", "variables", "options")
@@ -167,12 +167,12 @@ def test_a_run_without_links_has_a_report(empty: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", [{"version": 3}, {"version": None}])
 def test_another_version_is_refused(breach: dict[str, Any], change: dict[str, Any]) -> None:
-    with pytest.raises(TrystError, match="expected a risk assessment of version 1 to 2"):
+    with pytest.raises(GemelError, match="expected a risk assessment of version 1 to 2"):
         render_risk_report({**breach, **change})
 
 
 def test_a_document_that_lacks_a_part_is_refused(breach: dict[str, Any]) -> None:
-    with pytest.raises(TrystError, match=r"(?s)assessment\.options.*required"):
+    with pytest.raises(GemelError, match=r"(?s)assessment\.options.*required"):
         render_risk_report({name: part for name, part in breach.items() if name != "options"})
 
 

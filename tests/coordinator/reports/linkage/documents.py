@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tryst.common.documents.evaluation_document import EvaluationDocument
-from tryst.common.documents.linkage_document import LinkageDocument
-from tryst.common.documents.model_document import ModelDocument
-from tryst.common.documents.statistics_document import Timings
-from tryst.coordinator.reports.linkage import ReportContent, RunDescription
+from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.documents.model_document import ModelDocument
+from gemel.common.documents.statistics_document import Timings
+from gemel.coordinator.reports.linkage import ReportContent, RunDescription
 
 
 def content_of(documents: Mapping[str, Any]) -> ReportContent:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from gemel.common.errors import GemelErrors
 from tests.coordinator.reports.linkage.documents import content_of
-from tryst.common.errors import TrystErrors
 
 
 def test_documents_are_json(documents: dict[str, Any]) -> None:
@@ -23,7 +23,7 @@ def test_threshold_as_a_weight(documents: dict[str, Any]) -> None:
 
 
 def places(documents: dict[str, Any]) -> list[str]:
-    with pytest.raises(TrystErrors) as caught:
+    with pytest.raises(GemelErrors) as caught:
         content_of(documents)
     return [error.where for error in caught.value.errors]
 

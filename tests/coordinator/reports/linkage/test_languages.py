@@ -9,13 +9,9 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import tryst.carole
-from tests.common.language.catalogues import catalogue
-from tests.common.language.pseudo import Marks, marking, unmarked
-from tests.coordinator.reports.linkage.documents import content_of
-from tests.coordinator.reports.linkage.test_page import EFFECT, LATENT, without_truth
-from tryst.coordinator.reports.linkage import render_report
-from tryst.coordinator.reports.linkage.statistics_phrases import (
+import gemel.carole
+from gemel.coordinator.reports.linkage import render_report
+from gemel.coordinator.reports.linkage.statistics_phrases import (
     DEPENDENCE,
     GROUPS,
     RECALL_METHODS,
@@ -23,8 +19,12 @@ from tryst.coordinator.reports.linkage.statistics_phrases import (
     STANDARD_ERRORS,
     SUPPOSED,
 )
+from tests.common.language.catalogues import catalogue
+from tests.common.language.pseudo import Marks, marking, unmarked
+from tests.coordinator.reports.linkage.documents import content_of
+from tests.coordinator.reports.linkage.test_page import EFFECT, LATENT, without_truth
 
-NAMES = {"Tryst", "Alice", "Bob", "F1", "demo", "multinomial", "exact", "lr_weighted", "Age", "Car", "born", "named"}
+NAMES = {"Gemel", "Alice", "Bob", "F1", "demo", "multinomial", "exact", "lr_weighted", "Age", "Car", "born", "named"}
 
 
 def shown(documents: dict[str, Any]) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ def test_the_phrases_are_those_that_carole_writes() -> None:
     constants = "\n".join(
         node.value
         for folder in ("engine", "fellegi_sunter", "evaluation", "service", "extended_latent")
-        for path in (Path(tryst.carole.__file__).parent / folder).rglob("*.py")
+        for path in (Path(gemel.carole.__file__).parent / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )

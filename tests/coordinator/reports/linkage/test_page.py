@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.errors import GemelErrors
+from gemel.coordinator.reports.linkage import render_report, write_report
+from gemel.risk.report.palette import COLOURS
 from tests.coordinator.reports.linkage.documents import content_of
-from tryst.common.documents.result_warning import result_warning
-from tryst.common.errors import TrystErrors
-from tryst.coordinator.reports.linkage import render_report, write_report
-from tryst.risk.report.palette import COLOURS
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 CHARTS = [
@@ -377,7 +377,7 @@ def test_a_report_without_standard_errors_says_nothing_of_them(documents):
 
 def test_standard_errors_must_fit_the_levels(documents):
     documents["model"]["fields"][0]["standard_errors"]["m"].pop()
-    with pytest.raises(TrystErrors, match="one length"):
+    with pytest.raises(GemelErrors, match="one length"):
         content_of(documents)
 
 
@@ -494,7 +494,7 @@ def test_of_an_effect_what_is_not_known_is_left_out(documents: dict[str, Any]) -
 def test_contributions_must_be_finite(documents: dict[str, Any]) -> None:
     part = {"kind": "prior", "name": "prior", "bits": float("inf")}
     documents["linkage"]["latent"] = {**LATENT, "explained": [{"what": "x", "pairs": 5, "parts": [part]}]}
-    with pytest.raises(TrystErrors, match="explained"):
+    with pytest.raises(GemelErrors, match="explained"):
         html_of(documents)
 
 

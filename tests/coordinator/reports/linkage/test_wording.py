@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.coordinator.reports.linkage import wording
-from tryst.coordinator.reports.linkage.content import File, Files, RunDescription
+from gemel.coordinator.reports.linkage import wording
+from gemel.coordinator.reports.linkage.content import File, Files, RunDescription
 
 
 @pytest.mark.parametrize(

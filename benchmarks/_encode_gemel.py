@@ -1,6 +1,6 @@
-"""One measured run of Tryst for `benchmarks.encode`, in a process of its own: CSV in, signature sets out.
+"""One measured run of Gemel for `benchmarks.encode`, in a process of its own: CSV in, signature sets out.
 
-    python -m benchmarks._encode_tryst CSV SPECIFICATION THREADS
+    python -m benchmarks._encode_gemel CSV SPECIFICATION THREADS
 
 Prints JSON: seconds for reading, cleaning and signing, processor seconds, and what came out. The compiled
 loops are loaded, from a tiny file, before the clock starts, as they are in a service.
@@ -14,14 +14,14 @@ import sys
 import time
 from pathlib import Path
 
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import Encoded, encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.parties import Side
-from tryst.common.records.csv_file import csv_batches
-from tryst.common.records.sources import CsvSource
-from tryst.common.records.table import joined
-from tryst.common.specification import Specification, load_specification
+from gemel.common.cleaning import clean
+from gemel.common.encoding.records import Encoded, encode_records
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.records.csv_file import csv_batches
+from gemel.common.records.sources import CsvSource
+from gemel.common.records.table import joined
+from gemel.common.specification import Specification, load_specification
 
 
 def run(path: Path, spec: Specification, threads: int) -> tuple[Encoded, dict[str, float]]:

@@ -1,5 +1,5 @@
 {{- define "cluster.labels" -}}
-app.kubernetes.io/name: tryst-cluster
+app.kubernetes.io/name: gemel-cluster
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .part }}
 {{- end }}
@@ -59,28 +59,28 @@ spec:
         - name: keys
           image: {{ include "cluster.image" .root }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          command: [sh, -c, "install -m 0400 /run/secrets/tryst/* /etc/tryst/keys/"]
+          command: [sh, -c, "install -m 0400 /run/secrets/gemel/* /etc/gemel/keys/"]
           securityContext: {{- include "cluster.confined" . | nindent 12 }}
           volumeMounts:
-            - {name: secret, mountPath: /run/secrets/tryst, readOnly: true}
-            - {name: keys, mountPath: /etc/tryst/keys}
+            - {name: secret, mountPath: /run/secrets/gemel, readOnly: true}
+            - {name: keys, mountPath: /etc/gemel/keys}
       containers:
         - name: {{ .part }}
           image: {{ include "cluster.image" .root }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          command: [tryst, carole, {{ .part }}, --config, /etc/tryst/{{ .part }}.yaml]
+          command: [gemel, carole, {{ .part }}, --config, /etc/gemel/{{ .part }}.yaml]
           securityContext: {{- include "cluster.confined" . | nindent 12 }}
           resources: {{- toYaml .own.resources | nindent 12 }}
           ports: [{name: dask-tls, containerPort: {{ .port }}, protocol: TCP}]
           readinessProbe: {tcpSocket: {port: dask-tls}, periodSeconds: 10}
           livenessProbe: {tcpSocket: {port: dask-tls}, periodSeconds: 20, initialDelaySeconds: 60}
           volumeMounts:
-            - {name: configuration, mountPath: /etc/tryst/{{ .part }}.yaml, subPath: {{ .part }}.yaml, readOnly: true}
-            - {name: keys, mountPath: /etc/tryst/keys, readOnly: true}
-            - {name: cache, mountPath: /var/cache/tryst}
+            - {name: configuration, mountPath: /etc/gemel/{{ .part }}.yaml, subPath: {{ .part }}.yaml, readOnly: true}
+            - {name: keys, mountPath: /etc/gemel/keys, readOnly: true}
+            - {name: cache, mountPath: /var/cache/gemel}
             - {name: tmp, mountPath: /tmp}
             {{- if .own.blobsClaim }}
-            - {name: blobs, mountPath: /var/lib/tryst/carole/blobs, subPath: blobs, readOnly: true}
+            - {name: blobs, mountPath: /var/lib/gemel/carole/blobs, subPath: blobs, readOnly: true}
             {{- end }}
       volumes:
         - {name: configuration, configMap: {name: {{ .part }}}}
