@@ -6,16 +6,22 @@ PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types imports protos site bench quality oldest pythons locks sbom audit clean
+.PHONY: demo test long lint types imports protos site bench quality oldest pythons locks sbom audit clean
 
 demo: .venv/run
 	$(BIN)/gemel demo --out demo
 
 # Tests start hundreds of processes: where Python is told to keep no compiled modules, each would compile all it imports.
-test: export PYTHONDONTWRITEBYTECODE =
+test long: export PYTHONDONTWRITEBYTECODE =
 # Tests run side by side on all cores already: threads of matrix products would wait for each other, at times tenfold.
-test: export OPENBLAS_NUM_THREADS = 1
+test long: export OPENBLAS_NUM_THREADS = 1
+# What a change must pass.
 test: lint types imports
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile -m "not long"
+
+# Everything: also the tests marked `long`, and more than three times the examples of every property.
+long: export GEMEL_EXAMPLES = 100
+long: lint types imports
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 
 lint: .venv/dev
@@ -70,7 +76,7 @@ pythons: .venv/dev
 	    if [ -z "$$found" ]; then echo "Python $$version: skipped, not on this machine"; continue; fi; \
 	    $(MAKE) --no-print-directory .venv-$$version/made FOUND="$$found" || exit 1; \
 	    echo "Python $$version: $$found"; \
-	    .venv-$$version/bin/python -m pytest -q -m "not slow" $(PORTABLE) || exit 1; \
+	    .venv-$$version/bin/python -m pytest -q -m "not long" $(PORTABLE) || exit 1; \
 	done
 
 .venv-3.%/made: pyproject.toml constraints.txt

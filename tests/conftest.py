@@ -14,8 +14,10 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 # No test judges by time. CI draws the same examples every time, so that a red run is the change's own; everywhere else
 # the examples are new in every run, and a failing one is printed with its seed.
-settings.register_profile("anywhere", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, derandomize=True)
+# `make long` draws more of them.
+EXAMPLES = int(os.environ.get("GEMEL_EXAMPLES", "30"))
+settings.register_profile("anywhere", max_examples=EXAMPLES, deadline=None, print_blob=True)
+settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -157,7 +157,7 @@ def wait(look: Callable[[], bool], services: Services, seconds: float = 90.0) ->
         time.sleep(0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_linkage_by_three_processes_and_no_value_in_any_log(deploy) -> None:
     deployment = deploy(600, approve=False)
     digest = specification_digest(load_specification(deployment.text, "test"))
@@ -209,7 +209,7 @@ def test_a_linkage_by_three_processes_and_no_value_in_any_log(deploy) -> None:
         assert longest not in deployment.log("alice")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_carole_killed_between_chunks(deploy) -> None:
     deployment = deploy(12_000, bits=8192)
     digest = specification_digest(load_specification(deployment.text, "test"))

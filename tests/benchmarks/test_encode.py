@@ -7,7 +7,7 @@ import pytest
 from benchmarks import encode
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_measures_gemel_without_a_peer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encode, "_peer_version", lambda python: None)
     monkeypatch.setattr(encode, "_signing", lambda rounds, threads: None)

@@ -50,7 +50,7 @@ def test_two_shares_of_sixteen_bits_say_nothing_of_the_third() -> None:
 
 
 @pytest.mark.skipif(not PEER_PYTHON.exists(), reason="SPU is not installed: make .venv-spu")
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("form", shared.FORMS)
 def test_spu_makes_the_same_levels(work: Work, form: str) -> None:
     found = spu(work, form, PEER_PYTHON)

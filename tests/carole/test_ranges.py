@@ -38,7 +38,6 @@ def in_range(*values):
         assert ((found >= 0.0) & (found <= 1.0)).all(), found
 
 
-@settings(deadline=None)
 @given(
     weight=arrays(np.float64, st.integers(1, 30), elements=st.one_of(st.floats(-60, 60), st.floats(-3000, 3000))),
     assignment=st.sampled_from(ASSIGNMENTS),
@@ -88,7 +87,6 @@ def test_levels_of_others(counts, m, p, prior):
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
-@settings(deadline=None, max_examples=40)
 @given(counts=arrays(np.float64, 8, elements=COUNTS), more=COUNTS, u=arrays(np.float64, 3, elements=INSIDE))
 def test_starting_classes(counts, more, u):
     gamma = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, 8).T.astype(np.int8)
@@ -127,7 +125,6 @@ def test_recall_of_blocking(matches):
         in_range(found.recall)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     decoys=st.integers(1, 10**6), linked=st.floats(0, 1), records=st.integers(1, 10**8), links=st.integers(1, 10**8),
     missed=COUNTS, seed=st.integers(0, 99),
@@ -147,7 +144,7 @@ def test_corrected_claims(claim, claimed, true):
     in_range(found.lower, found.value, found.upper)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     agreeing=PROBABILITIES, sure=st.sampled_from([0.9, 1 - 2**-53, 1.0]), rest=PROBABILITIES, seed=st.integers(0, 99)
 )
@@ -163,7 +160,6 @@ def test_false_links_by_a_check_field(agreeing, sure, rest, seed):
         in_range(found.lower, found.share, found.upper, found.m, found.u)
 
 
-@settings(deadline=None)
 @given(arrays(np.float64, st.integers(1, 40), elements=PROBABILITIES))
 def test_expected_shares(chances):
     found = expected_share([chances], "")
@@ -171,7 +167,6 @@ def test_expected_shares(chances):
     assert found.lower <= found.value <= found.upper
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     counts=st.lists(st.integers(1, 2000), min_size=1, max_size=30), alpha=st.floats(-20, 0.999),
     theta=st.floats(0.1, 1e6), times=st.floats(0, 6),

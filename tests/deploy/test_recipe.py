@@ -45,7 +45,7 @@ NO_SOURCE = (".*", "*.egg-info", "__pycache__", "benchmarks", "build", "tests", 
 PATIENCE = 180.0
 PEOPLE, COMMON = 60, 40
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 SPECIFICATION = specification(
     "births",

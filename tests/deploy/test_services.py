@@ -152,7 +152,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Loopback | 
         yield made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_linkage_from_the_configurations_in_deploy(site: Loopback | Namespaces, tmp_path: Path) -> None:
     procedure = carry_out(tmp_path, tmp_path / "coordinator")
     peers = {"alice": procedure.fingerprint("bob"), "bob": procedure.fingerprint("alice")}

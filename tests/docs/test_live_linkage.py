@@ -14,7 +14,7 @@ def test_the_page_has_twelve_commands() -> None:
     assert [words[:2] for words in lines].count(["party", "join"]) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_page_leads_to_links_at_both_custodians() -> None:
     with ceremony() as made:
         made.join()

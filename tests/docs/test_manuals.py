@@ -127,7 +127,7 @@ class Manuals:
             assert service.wait(60) in (0, 128 + signal.SIGTERM)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_command_of_the_manuals_in_one_linkage(tmp_path: Path) -> None:
     files = people(120, 80)
     made = Deployment(tmp_path / "d", [TEXT], files, {"successor": Role.COORDINATOR})

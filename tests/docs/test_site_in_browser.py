@@ -33,7 +33,7 @@ def served(folder: Path) -> Iterator[str]:
             server.shutdown()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
 def test_pages_are_read_by_everyone_and_load_nothing_from_elsewhere(tmp_path: Path) -> None:
     from axe_playwright_python.sync_playwright import Axe

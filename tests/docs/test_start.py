@@ -27,7 +27,7 @@ def test_the_installation_names_what_is_there() -> None:
     assert (ROOT / install[install.index("--constraint") + 1]).is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_steps_lead_to_the_files_that_the_page_names(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()

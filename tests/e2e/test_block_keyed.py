@@ -190,7 +190,7 @@ def test_handles_go_sealed(linked: Linked) -> None:
             assert caught.value.code is ErrorCode.SEALED
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
     """Carole is killed while a run waits for the resolver; started again, she takes the answer and ends the run."""
     made = Deployment(tmp_path, [TEXT], people(150, 80, seed=9))

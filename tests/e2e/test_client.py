@@ -37,7 +37,7 @@ def page_steps() -> list[str]:
     return [ast.unparse(part) for part in (block.items[0].context_expr, *block.body)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_from_a_specification_to_the_linked_file(
     deploy: Callable[..., Deployment], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,7 +86,7 @@ def linked(files: dict[str, Path], specification: str) -> tuple[dict[str, float]
     return json.loads(found.model_dump_json())["at_decision"], set(made.links.select("alice", "bob").rows())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bands_that_differ_and_overlap_link_as_well_as_common_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     rows = [f"{form},Age,{label},whole" for form, bands in (("a", HERE), ("b", THERE)) for _, label in bands]

@@ -16,7 +16,7 @@ from gemel.coordinator.demonstration.people.insured import KEY, trait_variables,
 from tests.e2e.compute_processes import ComputeService
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 N, COMMON = 120, 60
 

@@ -25,7 +25,7 @@ from tests.e2e.compute_program import CUT, FLIP, REPLAY, STOP
 from tests.e2e.computing_site import Site, right_links
 from tests.e2e.deployment import STATE
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PROJECT, UNFITTING = "deviating", "unfitting"
 WAITING = ("first", "second")

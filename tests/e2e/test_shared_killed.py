@@ -14,7 +14,7 @@ from gemel.coordinator.client.run_progress import COMPUTED, RESOLVE
 from tests.e2e.compute_program import STOP
 from tests.e2e.computing_site import Site, right_links
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 WAITS = "resolving"
 ENDS = "ended"

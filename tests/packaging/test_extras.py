@@ -55,7 +55,7 @@ def run(program: str, *arguments: str, folder: Path) -> subprocess.CompletedProc
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_module_is_imported(tmp_path: Path) -> None:
     done = run(MODULES, folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_every_module_is_imported(tmp_path: Path) -> None:
     assert count > 400
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_only_reports_need_the_extra(tmp_path: Path) -> None:
     done = run(WITHOUT + MODULES, folder=tmp_path)
     assert done.returncode == 0, done.stderr

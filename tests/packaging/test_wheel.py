@@ -23,7 +23,7 @@ DATA = (".proto", ".pyi", ".j2", ".css", ".js", ".svg", ".parquet", ".yaml", ".x
 DECOYS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def build(kind: str, tree: Path, out: Path) -> Path:

@@ -14,7 +14,7 @@ from benchmarks.intruder import SE17, attacked, interval
 from gemel.carole.intruder import fellegi_sunter_attack
 from gemel.risk.identification.matching.claims import claim_most_probable
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def test_the_classical_claim_is_too_low_and_a_better_one_is_to_be_had():

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.papers.shlomo2009 import RATE, interval, replicated
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def of(values, method):
     return values[:, METHODS.index(method)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_both_minwise_estimates_are_unbiased(found):
     for method in METHODS[:2]:
         bias = of(found.bias, method)
@@ -47,7 +47,7 @@ def test_both_minwise_estimates_are_unbiased(found):
         assert (np.abs(bias.mean(axis=1)) < 4 * standard_error + 1e-4).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_errors_of_both_minwise_estimates_are_what_theory_says(found):
     truth = found.truth
     for i, bits in enumerate(LENGTHS):
@@ -58,13 +58,13 @@ def test_errors_of_both_minwise_estimates_are_what_theory_says(found):
         assert of(found.mse, METHODS[0])[i].mean() == pytest.approx(expected, rel=0.35)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_at_equal_storage_one_bit_of_many_hashes_beats_all_bits_of_few(found):
     assert (of(found.mse, "1-bit minwise").mean(axis=1) < of(found.mse, METHODS[0]).mean(axis=1)).all()
     assert (of(found.mse, "1-bit minwise, clipped") < of(found.mse, "1-bit minwise")).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bloom_filters_are_biased_upwards_the_more_hashes_the_more(found):
     ten, thirty = of(found.bias, "Bloom filter, 10 hashes"), of(found.bias, "Bloom filter, 30 hashes")
     assert (ten > 0.01).all()
@@ -74,7 +74,7 @@ def test_bloom_filters_are_biased_upwards_the_more_hashes_the_more(found):
     assert (ten.mean(axis=1)[1:] < ten.mean(axis=1)[:-1]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_in_every_band_of_similarity_the_signature_is_unbiased_and_the_filter_is_not(found):
     one, thirty = METHODS.index("1-bit minwise"), METHODS.index("Bloom filter, 30 hashes")
     unequal = slice(0, len(BANDS) - 1)

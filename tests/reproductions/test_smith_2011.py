@@ -26,7 +26,7 @@ from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
 
 SEED = 2011
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_the_chain_is_at_few_models_and_annealing_at_many(people):
         assert trace[-200:].mean() > trace[:1_000].max()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_gamma_prior_finds_a_precision_far_from_1_and_claims_less(people):
     """1 % samples, chains that mix: what is claimed exceeds the truth by a third of what it does at precision 1."""
     names = list(FITS)[2:]

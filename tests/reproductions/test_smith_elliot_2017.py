@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.papers.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment, interval
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

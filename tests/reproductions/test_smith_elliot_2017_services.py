@@ -16,7 +16,7 @@ from benchmarks.papers._se17_services import SETTINGS
 from benchmarks.papers._se17_services_section import FLOORED, LIBRARY, OWN_SURNAMES, TO_THE_END, areas
 from benchmarks.papers.se17 import METHODS, interval
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 
 PAPER, BELIEVED, ONE_TO_ONE = (setting.title for setting in SETTINGS)
 

@@ -30,7 +30,7 @@ from benchmarks.papers.ss14 import (
 RANKED = ("Jaro", "EM(8)", "log-LR weighted", "LR weighted", "binary EM")
 SEED = 14
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, Trait, specification
@@ -35,7 +35,6 @@ def policy(**changes: object) -> AssessmentSpec:
     return AssessmentSpec.model_validate(given | changes)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_disclosure_of_groups_agrees_with_plain_counting(data: st.DataObject) -> None:
     """Records, groups, values and pairs drawn at random, against a record-by-record count."""

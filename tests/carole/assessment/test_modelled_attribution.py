@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.assessment import assess
@@ -30,7 +30,6 @@ def measures(codes: Any, probability: Any, joint: Any) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_it_agrees_with_the_formula_record_by_record(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 12))

@@ -14,7 +14,7 @@ from tests.carole.assessment.test_definitions import output
 NAMES = [trait.name for trait in SMALL]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32), st.sampled_from([3, 5]))
 def test_no_draw_of_the_rounding_is_outside_of_the_ends(seed: int, base: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.blocking import AllPairs, CandidatePairs
@@ -36,7 +36,6 @@ def keys(draw):
     )
 
 
-@settings(deadline=None)
 @given(keys=keys(), size=st.sampled_from([1, 2, 7, 1000]))
 def test_candidates_are_those_of_the_definition(keys, size):
     source = CandidatePairs(*keys)
@@ -49,7 +48,6 @@ def test_candidates_are_those_of_the_definition(keys, size):
     assert source.rows_without_key == unreachable
 
 
-@settings(deadline=None)
 @given(n_a=st.integers(0, 9), n_b=st.integers(0, 9), size=st.sampled_from([1, 3, 100]))
 def test_all_pairs_are_the_product(n_a, n_b, size):
     source = AllPairs(n_a, n_b)

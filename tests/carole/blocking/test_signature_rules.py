@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.blocking import KeyedRule, UnionPairs, ValueRule
@@ -54,7 +54,6 @@ def two_fields(seed, bits=128, n_a=14, n_b=11, n_values=6):
     return sides
 
 
-@settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1, 7, 1000]), data=st.data())
 def test_the_union_is_that_of_the_definitions(seed, size, data):
     a, b = two_fields(seed)

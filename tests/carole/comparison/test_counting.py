@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.comparison.counting import PatternCounter, merged
@@ -22,7 +22,6 @@ def arrays(keys):
     return np.array([k for k, _ in keys], np.int64), np.array([m for _, m in keys], np.uint32)
 
 
-@settings(deadline=None)
 @given(parts=st.lists(KEYS, min_size=1, max_size=4))
 def test_counts_are_those_of_a_dictionary(parts):
     counters = [PatternCounter(1000) for _ in parts]

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
@@ -41,7 +41,6 @@ def exchanged(a, b, i, j, randomised_response=0.0):
     return lesser if sum(cross) > agreeing_bits(fa, fb) + agreeing_bits(sa, sb) else 0
 
 
-@settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 10**6), randomised_response=st.sampled_from([0.0, 0.01, 0.05, 0.15]))
 def test_levels_are_those_of_the_definition(seed, randomised_response):
     a, b = two_files(seed)

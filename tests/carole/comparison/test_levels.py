@@ -88,7 +88,6 @@ def test_bounds_are_inclusive_decimals():
     assert definition.level(10, 640, EM8) == 0
 
 
-@settings(deadline=None, max_examples=40)
 @given(pair=fields(), bounds=BOUNDS, randomised_response=FLIPS)
 def test_table_and_counts_agree_with_the_definition(pair, bounds, randomised_response):
     rng, a, b = pair
@@ -107,7 +106,6 @@ def test_table_and_counts_agree_with_the_definition(pair, bounds, randomised_res
     assert level_counts(a, b, bounds, POOL, randomised_response=randomised_response).tolist() == expected.tolist()
 
 
-@settings(deadline=None, max_examples=40)
 @given(pair=fields(), bounds=BOUNDS, n_pairs=st.sampled_from([0, 1, 200]), randomised_response=FLIPS)
 def test_chosen_pairs_agree_with_the_table(pair, bounds, n_pairs, randomised_response):
     rng, a, b = pair
@@ -137,7 +135,7 @@ def test_a_memory_map_can_be_compared():
     FieldComparison(a, a, EM8, table).add(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1, out)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(pair=fields())
 def test_equal_pairs_are_counted_exactly(pair):
     _, a, b = pair

@@ -93,7 +93,7 @@ def in_shards(a: Contribution, b: Contribution, plan: LinkagePlan = PLAN, thread
     return counts, *of_pairs
 
 
-@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.tuples(st.integers(3, 60), st.integers(3, 60)),
     unit=st.integers(1, 400),

@@ -7,7 +7,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
@@ -42,7 +42,6 @@ def plainly(a, b):
     return [[log2(c / p[x]) if x == y >= 0 else 0.0 for y in b] for x in a]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-1, 5), min_size=1, max_size=12), st.lists(st.integers(-1, 5), min_size=1, max_size=12))
 def test_it_is_the_definition(a, b):
     pool = np.random.default_rng(1).integers(0, 2**64, (6, 2), dtype=np.uint64)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -13,7 +13,6 @@ def arrays(pairs):
     return np.array([p for p, _ in pairs]), np.array([m for _, m in pairs])
 
 
-@settings(max_examples=100, deadline=None)
 @given(pairs=scored, more=st.integers(0, 3), unscored=st.sampled_from([0, 17]))
 def test_area_is_the_integral_over_every_class(pairs, more, unscored):
     probability, is_match = arrays(pairs)
@@ -75,7 +74,6 @@ def test_matches_that_blocking_lost_cost_area_unless_the_rest_is_one_class():
     assert 0.5 < whole.auc < 0.6
 
 
-@settings(max_examples=50, deadline=None)
 @given(pairs=scored)
 def test_calibration_sums_up_class_by_class(pairs):
     probability, is_match = arrays(pairs)

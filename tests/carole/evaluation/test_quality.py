@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
@@ -24,7 +24,6 @@ def test_no_links_and_no_matches_are_defined():
     assert quality(np.array([False]), 0).f1 == 0.0
 
 
-@settings(max_examples=100, deadline=None)
 @given(pairs=scored, more=st.integers(0, 3))
 def test_no_threshold_does_better(pairs, more):
     probability = np.array([p for p, _ in pairs])

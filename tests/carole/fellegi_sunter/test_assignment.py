@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -35,7 +35,6 @@ def best_total(candidates):
     return best(list(candidates.items()))
 
 
-@settings(max_examples=300, deadline=None)
 @given(candidates=pairs.filter(lambda candidates: len(candidates) <= 12))
 def test_no_other_choice_weighs_more(candidates):
     a, b, weight = as_arrays(candidates)
@@ -46,7 +45,6 @@ def test_no_other_choice_weighs_more(candidates):
     assert weight[chosen].sum() == pytest.approx(best_total(candidates), abs=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
 @given(candidates=pairs)
 def test_as_the_dense_assignment_problem(candidates):
     a, b, weight = as_arrays(candidates)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.fellegi_sunter.assignment import optimal_assignment
@@ -29,7 +29,6 @@ def test_a_pair_is_uncontested_if_both_its_records_have_no_other(pairs: list[tup
     assert uncontested(*rows(pairs)).tolist() == [of_a[a] == of_b[b] == 1 for a, b in pairs]
 
 
-@settings(max_examples=60, deadline=None)
 @given(PAIRS, st.integers(0, 2**32), st.sampled_from([-4.0, 0.0, 3.0]), st.sampled_from([1, 2]))
 def test_as_messages_along_all_pairs(pairs: list[tuple[int, int]], seed: int, odds: float, threads: int) -> None:
     a, b = rows(pairs)

@@ -1,7 +1,7 @@
 """Records that compete in a cycle, against the enumeration of every matching."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.fellegi_sunter import cores
@@ -23,7 +23,6 @@ def corrected(a, b, log_ratio):
     return before, after, result
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     shape=st.tuples(st.integers(1, 5), st.integers(1, 5)),

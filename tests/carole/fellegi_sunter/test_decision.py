@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -35,7 +35,6 @@ def candidates(draw):
     return a, b, np.array(probability)
 
 
-@settings(deadline=None)
 @given(case=candidates(), threshold=st.sampled_from([0.2, 0.5, 0.55]))
 def test_greedy_many_to_one_and_one_to_many_are_those_of_the_definition(case, threshold):
     a, b, probability = case
@@ -54,7 +53,6 @@ def test_greedy_many_to_one_and_one_to_many_are_those_of_the_definition(case, th
         assert assigned(a, b, probability, threshold, assignment).tolist() == sorted(chosen)
 
 
-@settings(deadline=None)
 @given(case=candidates(), rate=st.sampled_from([0.05, 0.2, 0.5]))
 def test_a_requested_rate_takes_as_many_links_as_it_allows(case, rate):
     probability = case[2]

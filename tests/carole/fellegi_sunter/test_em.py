@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.fellegi_sunter.em import fit
@@ -251,7 +251,6 @@ def test_settings_that_make_no_sense(name, value):
     assert raised.value.code is ErrorCode.PARAMETER
 
 
-@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_the_compiled_expectation_is_the_definition(data):
     n_levels = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))

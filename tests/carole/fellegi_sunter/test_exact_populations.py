@@ -86,7 +86,7 @@ def test_a_thousand_times_the_pairs_are_the_same_steps():
     assert paths[0].m == pytest.approx(paths[1].m, abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_streamed_pairs_are_counted_all_and_give_their_model_back(capsys):
     em.streaming(3_000_000, 2, 1)
     printed = capsys.readouterr().out

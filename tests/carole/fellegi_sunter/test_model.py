@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.fellegi_sunter.model import match_probabilities, match_weights, probability
@@ -8,7 +8,6 @@ from gemel.carole.fellegi_sunter.patterns import MISSING
 from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32), n_levels=st.lists(st.integers(2, 5), min_size=1, max_size=4))
 def test_weights_and_probabilities_are_bayes_rule(seed, n_levels):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.fellegi_sunter import fixed_point, one_to_one
@@ -39,7 +39,6 @@ def forests(draw):
     return edges
 
 
-@settings(max_examples=200, deadline=None)
 @given(edges=forests().filter(bool), seed=st.integers(0, 2**32))
 def test_exact_on_trees(edges, seed):
     a, b = zip(*edges, strict=True)
@@ -50,7 +49,6 @@ def test_exact_on_trees(edges, seed):
     assert beliefs.log_weight_sum == pytest.approx(log_sum, abs=1e-5)
 
 
-@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32), shape=st.tuples(st.integers(1, 4), st.integers(1, 4)))
 def test_close_on_graphs_with_cycles(seed, shape):
     rng = np.random.default_rng(seed)
@@ -99,7 +97,6 @@ def plain_messages(a, b, log_weight, rounds=20_000):
     raise AssertionError("the definition has not converged")
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     n_rows=st.integers(2, 60),

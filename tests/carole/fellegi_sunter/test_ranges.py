@@ -25,7 +25,7 @@ def test_parts_follow_each_other_and_have_about_as_many(sizes: list[int], size: 
     assert all(first[part.stop - 1] - first[part.start] < size for part in parts)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2**32), density=st.sampled_from([0.03, 0.1, 0.5]), size=st.sampled_from([20, 80]))
 def test_probabilities_are_the_same_on_any_number_of_threads(seed: int, density: float, size: int) -> None:
     rng = np.random.default_rng(seed)

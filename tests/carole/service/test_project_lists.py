@@ -247,7 +247,7 @@ def test_coordinator_steward_and_analyst_read_every_page(tmp_path: Path, monkeyp
         deployment.stop()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_projects_than_a_message_has_place_for(deployment: Deployment) -> None:
     ended = [f"ended-project-{number}" for number in range(4500)]
     fill(deployment.store, ended)

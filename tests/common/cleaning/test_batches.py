@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.cleaning import Cleaning, clean
@@ -66,7 +66,6 @@ def in_batches(frame: pl.DataFrame, rows: int) -> tuple[dict[str, pl.Series], di
     return whole, coded, cleaning.profile(distinct)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), n=st.integers(1, 12), rows=st.integers(1, 13))
 def test_batches_clean_as_the_whole(data: st.DataObject, n: int, rows: int) -> None:
     drawn = {name: data.draw(st.lists(st.sampled_from(cells), min_size=n, max_size=n)) for name, cells in CELLS.items()}

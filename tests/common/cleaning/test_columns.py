@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -47,7 +47,6 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     rows=st.lists(values, min_size=1, max_size=20),
     kind=st.sampled_from(["name", "text", "code", "category", "number", "date"]),

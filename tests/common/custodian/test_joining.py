@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.custodian.state.custodian_state import State
@@ -53,7 +53,6 @@ def state(tmp_path: Path, vault: Vault) -> Any:
     made.close()
 
 
-@settings(max_examples=30, deadline=None)
 @given(requested=st.lists(st.lists(st.integers(0, 14), max_size=20), max_size=6))
 def test_the_cap_counts_all_records_ever_requested(
     requested: list[list[int]], tmp_path_factory: pytest.TempPathFactory

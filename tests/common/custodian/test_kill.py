@@ -76,7 +76,7 @@ def stage_of(folder) -> str:
         return ""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("arrives", [True, False], ids=["the call arrives", "the call is lost"])
 def test_killed_during_every_call(make_world, tmp_path: Path, arrives: bool) -> None:
     world = make_world(400)

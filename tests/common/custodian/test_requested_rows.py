@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
@@ -116,7 +116,6 @@ def refused(custodian: Custodian, rows: list[int], cap: float = 0.1, **given: An
     return caught.value
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     requests=st.lists(st.lists(st.integers(0, RULES * ROWS - 1), max_size=40), max_size=8),
     cap=st.sampled_from([0.0, 0.05, 0.1, 0.5, 1.0]),
@@ -138,7 +137,6 @@ def test_no_sequence_of_requests_joins_more_than_the_cap(
     state.close()
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=st.sets(st.integers(0, RULES * ROWS - 1), max_size=RULES * ROWS))
 def test_of_one_request_exactly_what_it_joins_is_counted(
     rows: set[int], tmp_path_factory: pytest.TempPathFactory

@@ -125,7 +125,7 @@ def test_statistics_that_are_no_object_are_refused(tmp_path: Path, statistics: b
     refused(tmp_path, packed({"statistics.json": statistics}))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_share_never_gets_through_as_something_else(tmp_path: Path, data: st.DataObject) -> None:
     good = packed({**STATISTICS, "links.parquet": parquet(links([0, 1, 2]))})

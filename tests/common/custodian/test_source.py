@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sqlalchemy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.custodian.source.reading import clean_file, read_cleaned
@@ -157,7 +157,6 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
 cells = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=8))
 def test_what_a_csv_writer_writes_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]

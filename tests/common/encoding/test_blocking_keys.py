@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -92,7 +92,6 @@ def test_another_key_makes_other_digests() -> None:
 TEXTS = st.none() | st.text(alphabet="12:a", max_size=4)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=12))
 def test_rows_have_equal_keys_exactly_when_their_parts_are_equal(rows: list[tuple[str | None, str | None]]) -> None:
     nothing: list[str | None] = [None] * len(rows)

@@ -108,7 +108,6 @@ def test_frozen_vectors(monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
             assert {rule: f"{keys[row]:016x}" for rule, keys in part.blocks.items()} == selected["blocks"]
 
 
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_signatures_in_blocks_are_the_definitions(data: st.DataObject) -> None:
     values = data.draw(st.lists(st.text(alphabet="abc", min_size=1, max_size=5), min_size=1, max_size=8, unique=True))
@@ -138,7 +137,7 @@ def test_many_signatures_in_blocks_are_those_of_each_block() -> None:
         np.testing.assert_array_equal(found[block == number], expected[value[block == number]])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(n=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
 def test_what_can_be_compared_is_what_a_block_holds(n: int, seed: int) -> None:
     """Within a block equal values have equal signatures; between blocks, rules and the sample nothing is equal."""
@@ -161,7 +160,7 @@ def test_what_can_be_compared_is_what_a_block_holds(n: int, seed: int) -> None:
     assert not {row for name in sample.fields for row in rows_of(sample, name)} & (set(seen) - {None})
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(n=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
 def test_rows_and_tags(n: int, seed: int) -> None:
     columns = people(n, seed)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -84,7 +84,6 @@ def check(part: SignatureSet, order: NDArray[np.int64], columns: dict[str, list[
             assert (field.signatures[code].tolist() if code >= 0 else None) == expected[columns[name][source]]
 
 
-@settings(deadline=None, max_examples=30)
 @given(data=st.data(), rows=st.integers(1, 12))
 def test_every_row_has_the_signature_of_the_definition(data: st.DataObject, rows: int) -> None:
     text = st.none() | st.text(alphabet="ab ", max_size=4)

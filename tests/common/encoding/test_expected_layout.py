@@ -81,7 +81,7 @@ def of_rules(layout: Layout) -> Layout:
     return Layout(tuple(part for part in layout.sets if part.rule != SAMPLES), layout.records)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.data(), st.sampled_from(["block_keyed", "open", "trusted"]), st.integers(0, 2**32 - 1))
 def test_the_layout_of_a_counted_file_is_the_one_that_is_made(data: st.DataObject, mode: str, seed: int) -> None:
     spec = data.draw(specifications(mode))
@@ -98,7 +98,7 @@ def test_the_layout_of_a_counted_file_is_the_one_that_is_made(data: st.DataObjec
     expected.validate()
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.data(), st.integers(0, 2**32 - 1))
 def test_in_intervals_it_differs_by_the_padding_of_arrays_alone(data: st.DataObject, seed: int) -> None:
     spec = data.draw(specifications("block_keyed").filter(lambda spec: spec.padding is None))
@@ -131,7 +131,7 @@ def test_codes_of_variables_are_counted_and_decoys_bounded() -> None:
     assert made.total_bytes <= expected.total_bytes
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 80), st.integers(0, 10_000_000), st.integers(0, 2**32 - 1))
 def test_a_file_of_another_size_has_rows_in_proportion(n: int, records: int, seed: int) -> None:
     spec = load_specification(

@@ -88,7 +88,7 @@ def test_similar_values_are_similar_within_a_salt_only() -> None:
     assert agreement(smith, far) == pytest.approx(0.5, abs=0.09)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     rows=st.lists(
         st.tuples(

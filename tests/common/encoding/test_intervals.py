@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.encoding import from_bytes, intervals, to_bytes
@@ -53,7 +53,6 @@ def encoded(columns: dict[str, pl.Series]) -> Encoded:
     return encode_records(columns, SPEC, SEED, 1, noise=NOISE)
 
 
-@settings(deadline=None)
 @given(
     digests=st.lists(st.integers(0, 2**64 - 1), max_size=50),
     bits=st.integers(0, 14),

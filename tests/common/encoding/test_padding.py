@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
@@ -196,7 +196,6 @@ def test_fields_that_go_together_do_so_in_dummies() -> None:
     assert mixed / both.height < 0.05
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=14),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.encoding.signing import Signer, canonical
@@ -32,7 +32,6 @@ def by_the_book(value: str | None, block: int, rule: str) -> list[int] | None:
     return words(signature(codes, keys, 64, block.to_bytes(8, "little"))) if codes else None
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     column=st.lists(st.none() | st.sampled_from(["", "smith", "smyth", "aaa", "aaaa"]), min_size=1, max_size=9),
     data=st.data(),

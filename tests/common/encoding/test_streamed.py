@@ -82,7 +82,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gemel.common.encoding.streamed._CODES_ROWS", 7)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     n=st.integers(4, 90),
     seed=st.integers(0, 2**32),
@@ -130,7 +130,6 @@ def test_units_make_the_bytes_of_the_whole(
     assert not any(list(table.batches()) for table in made), "what was laid out is erased"
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     values=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3), min_size=15, max_size=120),
     part=st.sampled_from([1, 4, 1000]),

@@ -491,7 +491,6 @@ def test_another_canary_is_distinguished_from_another_key() -> None:
     assert not one.is_agreed
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_changed_bit_of_either_message_is_refused(data: st.DataObject) -> None:
     one, other = with_offers()
@@ -505,7 +504,6 @@ def test_any_changed_bit_of_either_message_is_refused(data: st.DataObject) -> No
     assert not one.is_agreed
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_malformed_messages_are_refused(message: bytes) -> None:
     assert refusal(lambda: alice().accept_offer(message)).code is ErrorCode.SIGNATURE
@@ -631,4 +629,4 @@ class Mailbox(RuleBasedStateMachine):
 
 
 TestMailbox = Mailbox.TestCase
-TestMailbox.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestMailbox.settings = settings(stateful_step_count=25)

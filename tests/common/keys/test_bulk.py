@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.keys.bulk import codes_of_rows, counters, numbers, pseudo_random, subkeys
@@ -46,7 +46,6 @@ def test_a_message_with_a_padded_block_has_the_code_of_the_standard() -> None:
     assert found.tobytes().hex() == "aaf3d8f1de5640c232f5b169b9c911e6"[:16]
 
 
-@settings(deadline=None)
 @given(key=st.binary(min_size=32, max_size=32), n_words=st.integers(1, 7), n=st.integers(0, 4), data=st.data())
 def test_rows_have_the_codes_of_the_library(key: bytes, n_words: int, n: int, data: st.DataObject) -> None:
     content = data.draw(st.binary(min_size=8 * n_words * n, max_size=8 * n_words * n))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -60,7 +60,6 @@ LENGTHS = st.one_of(
 
 
 @EACH
-@settings(max_examples=40, deadline=None)
 @given(LENGTHS, st.lists(st.integers(0), max_size=5), st.lists(st.integers(0), max_size=5))
 def test_round_trip_however_it_is_cut(key: SealingKey, length: int, cuts: list[int], cuts_of_sealed: list[int]) -> None:
     content = bytes(index % 251 for index in range(length))
@@ -203,7 +202,6 @@ def test_a_renewed_key_opens_what_was_sealed_to_the_one_before() -> None:
 
 
 @EACH
-@settings(deadline=None)
 @given(st.integers(0), st.integers(0, 7))
 def test_any_changed_bit_is_refused(key: SealingKey, place: int, bit: int) -> None:
     message = bytearray(sealed(b"some content", key=key))
@@ -213,7 +211,6 @@ def test_any_changed_bit_is_refused(key: SealingKey, place: int, bit: int) -> No
         opened(bytes(message), key=key)
 
 
-@settings(deadline=None)
 @given(st.integers(0))
 def test_any_cut_is_refused(place: int) -> None:
     message = sealed(THREE_CHUNKS)

@@ -10,7 +10,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -39,7 +39,6 @@ def deviate(found: int, n: int, p: float) -> float:
     return abs(found - n * p) / np.sqrt(n * p * (1 - p))
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 2**32),
     n_words=st.sampled_from([1, 2, 3, 4, 7]),

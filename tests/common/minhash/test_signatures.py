@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -27,7 +27,6 @@ def plain(codes: list[int], keys: FieldKeys, bits: int, block: bytes) -> list[in
     return words(signature(codes, keys, bits, block))
 
 
-@settings(deadline=None, max_examples=50)  # the first call compiles
 @given(
     values=st.lists(st.text(alphabet="abc\U0001d4d0", min_size=1, max_size=9), max_size=6),
     secret=st.binary(min_size=64, max_size=64),
@@ -91,7 +90,6 @@ def test_the_lowest_bit_has_no_part_in_the_order() -> None:
     assert f"{int(out[0, 0]):064b}"[::-1] == "1011" * 16
 
 
-@settings(deadline=None)
 @given(
     codes=st.lists(st.integers(0, 2**64 - 1), max_size=300),
     copies=st.integers(1, 3),

@@ -59,7 +59,7 @@ def people(tmp_path: Path) -> Path:
 values = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(rows=st.lists(st.tuples(values, values), min_size=1, max_size=9), few=st.integers(1, 4))
 def test_values_of_any_type_in_one_column(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[object, object]], few: int

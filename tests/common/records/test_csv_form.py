@@ -6,7 +6,7 @@ import codecs
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -145,7 +145,6 @@ def test_a_service_that_declares_the_wrong_separator_is_shown_the_right_one(tmp_
     assert likely_separator("name") is None
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.lists(

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -38,7 +38,6 @@ KINDS = {
 }
 
 
-@settings(max_examples=120)
 @given(st.sampled_from(sorted(KINDS, key=str)).flatmap(lambda kind: st.tuples(st.just(kind), lists(KINDS[kind]))))
 @example((pl.Float64, [2.0**53, -(2.0**53), 2.0**53 - 1, -0.0, 1e16, 1e-5, float("nan"), float("-inf"), None]))
 @example((pl.Datetime, [datetime.datetime(999, 1, 2), datetime.datetime(999, 1, 2, 0, 0, 0, 1), datetime.datetime.max]))

@@ -50,7 +50,7 @@ MILD = st.text(alphabet="ab1 -é\u2028\x0b\x0c\x1c\x85\U0001d4d0", max_size=6)
 BLANKS = " \u2028\x0b\x0c\x85"
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.lists(MILD, min_size=2, max_size=2) | st.lists(CELLS, min_size=1, max_size=3), max_size=6),
     end=st.sampled_from(["\n", "\r\n"]),
@@ -77,7 +77,7 @@ def test_quick_and_strict_agree(
     same(path, selected, monkeypatch)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.lists(MILD, min_size=2, max_size=2), min_size=1, max_size=6))
 def test_plain_files_take_the_quick_way(rows: list[list[str]], tmp_path: Path) -> None:
     path = tmp_path / "file.csv"

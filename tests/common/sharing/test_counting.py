@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
@@ -80,7 +80,6 @@ def test_every_limit_of_every_sum(k: int) -> None:
     np.testing.assert_array_equal(bits_of(at, len(sums)), sums[:, None] <= np.array(limits))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 31), st.integers(0, 31)), min_size=1, max_size=70))
 def test_sums_compared(pairs: list[tuple[int, int]]) -> None:
     one, other = (np.array(side, dtype=np.uint64) for side in zip(*pairs, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -80,7 +80,6 @@ def messages() -> dict[tuple[ComputeParty, ComputeParty], int]:
     return {(channel.own, to): n for channel in channels for to, n in channel.sent.items() if n}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([(a, b) for a in ComputeParty for b in ComputeParty if a != b]),
     st.floats(0, 0.999),

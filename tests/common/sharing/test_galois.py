@@ -6,7 +6,7 @@ from functools import reduce
 from operator import xor
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.sharing.galois import MODULUS, combination, inner, product
@@ -64,7 +64,6 @@ def test_a_product_is_the_remainder_of_the_polynomials_product(x: int, y: int) -
     assert product(x, y) == remainder(carry_less(x, y), MODULUS)
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 5), st.integers(1, 4), st.data())
 def test_fast_forms_agree_with_the_definition(n: int, width: int, data: st.DataObject) -> None:
     rows = [[data.draw(ELEMENTS) for _ in range(width)] for _ in range(n)]

@@ -38,7 +38,7 @@ def permute(parties: Parties, held: Sequence[Shared]) -> Sequence[Shared]:
     return run(parties, lambda party, rows: permuted(party, rows, STAGE), held)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 9), st.integers(1, 5), st.integers(0, 2**32))
 def test_the_same_rows_come_out_on_fresh_shares(n: int, width: int, seed: int) -> None:
     rows = np.random.default_rng(seed).integers(0, 3, (n, width), dtype=np.uint64)
@@ -263,7 +263,7 @@ def queued(messages: Any) -> list[bytes]:
     return found
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 2**32))
 def test_inner_products_of_shares_are_the_shares_of_inner_products(n: int, width: int, seed: int) -> None:
     rows, factors = (np.random.default_rng(seed).integers(0, 2**64, (rows, width), dtype=np.uint64) for rows in (n, 1))

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -27,7 +27,6 @@ def defined(words: list[int], n: int) -> list[int]:
     return order
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 200))
 def test_it_agrees_with_the_definition(key: bytes, n: int) -> None:
     order = random_order(key, n)

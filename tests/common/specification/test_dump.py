@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.specification import KINDS, LEVELS, STEPS, Specification, dump_specification, load_specification
@@ -64,7 +64,6 @@ def specifications(draw: st.DrawFn) -> Specification:
     )
 
 
-@settings(deadline=None)
 @given(
     specifications(), st.dictionaries(st.sampled_from(["", "fields[0]", "fields[0].bits", "blocking", "end"]), words)
 )

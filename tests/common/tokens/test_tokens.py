@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -91,14 +91,12 @@ def test_words_and_values_are_hashed_under_the_key() -> None:
     assert tokens("st", "words", KEY).isdisjoint(tokens("st", "words", KEY[::-1]))
 
 
-@settings(deadline=None)  # the first call compiles
 @given(values=TEXTS, tokenisation=st.sampled_from([t for t in TOKENISATIONS if t != "date_parts"]))
 @example(values=["a" * 200, "ab" * 60, "abc" * 20], tokenisation="bigrams")
 def test_fast_agrees_with_the_definition(values: list[str], tokenisation: str) -> None:
     check(values, tokenisation)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(values=DATES)
 def test_fast_agrees_with_the_definition_on_dates(values: list[str]) -> None:
     check(values, "date_parts")
@@ -114,7 +112,6 @@ def check(values: list[str], tokenisation: str) -> None:
         assert fast.counts.tolist() == [len(tokens(value, tokenisation, KEY)) for value in values]
 
 
-@settings(deadline=None)  # the first call compiles
 @given(value=st.text(min_size=1, max_size=12))
 def test_no_token_of_one_kind_is_one_of_another(value: str) -> None:
     kinds = [tokens(value, t, KEY) for t in TOKENISATIONS if t != "date_parts"] + [tokens("12121212", "date_parts")]
@@ -155,7 +152,6 @@ def test_the_longest_value_still_has_its_own_places() -> None:
     assert len(fast.codes) == MAX_LENGTH + 1
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([name for name in TOKENISATIONS if name != "date_parts"]),
     TEXTS,
@@ -178,7 +174,6 @@ def test_unknown_dates_stay_missing_beside_a_list() -> None:
     assert found.counts.tolist() == [11, 0, 0, 1]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab ", max_size=4), max_size=8), st.data())
 def test_tokens_of_some_values(values: list[str], data: st.DataObject) -> None:
     whole = tokenise(values, "words", bytes(32))

@@ -71,7 +71,7 @@ def test_the_custodian_gets_its_numbers() -> None:
     assert open_rows(ALICE, PUBLIC, CONTEXT, WHOLE, N_ROWS).tolist() == ROWS.tolist()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=5))
 def test_any_numbers_arrive_through_the_artifact(rows: list[int]) -> None:
     shares = shares_of(np.array(rows, dtype=np.uint32))

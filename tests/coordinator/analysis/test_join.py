@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -183,7 +183,6 @@ def test_the_exact_probability_is_taken_where_one_custodian_has_it() -> None:
     assert found.row(0, named=True) == {"link_id": "a", "link_probability": 0.97, "alice": "1", "bob": "1"}
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_it_is_the_plain_definition(data: st.DataObject) -> None:
     """Row by row: each id's two records, and their variables."""

@@ -66,7 +66,7 @@ def files(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @pytest.mark.parametrize(
     ("seed", "left_out"),
-    [(1, ""), *(pytest.param(seed, name, marks=pytest.mark.slow) for seed in (2, 3) for name in ("", "town"))],
+    [(1, ""), *(pytest.param(seed, name, marks=pytest.mark.long) for seed in (2, 3) for name in ("", "town"))],
 )
 def test_it_is_linked(seed: int, left_out: str) -> None:
     alice, bob = (table.drop(left_out) if left_out else table for table in files(seed))

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("default")  # the kernel's client warns of its own event loop
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

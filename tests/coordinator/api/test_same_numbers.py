@@ -29,7 +29,7 @@ from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 
 Files = Mapping[Side, Path]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # three services each, and kernels to compile
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]  # three services each, and kernels to compile
 
 FEBRL4 = """version: 1
 project: febrl4

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.cleaning import clean
@@ -188,7 +188,6 @@ def test_numbers_of_a_custodian_may_be_shared(files: tuple[pl.DataFrame, pl.Data
 words = st.lists(st.sampled_from(["ann", "bob", "cat", "dan", "12", "7"]), max_size=3).map(" ".join)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(words, min_size=1, max_size=12), st.lists(words, min_size=1, max_size=12))
 def test_overlaps_are_as_defined(ours: list[str], theirs: list[str]) -> None:
     def overlap(one: list[str], other: list[str]) -> float:

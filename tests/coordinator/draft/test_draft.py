@@ -446,7 +446,7 @@ def read(path: Path) -> pl.DataFrame:
     return frame.rename({column: column.strip() for column in frame.columns})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("block", "minimum"), [(None, 0.999), (True, 0.993)])
 def test_febrl4_used_as_it_comes(shared: Path, block: bool | None, minimum: float) -> None:
     alice, bob = (read(shared / f"data/febrl/dataset4{side}.csv").drop("soc_sec_id") for side in "ab")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.configuration import LimitsConfiguration
@@ -123,7 +123,6 @@ def few(n: int, seed: int) -> dict[str, pl.Series]:
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
 
 
-@settings(deadline=None, max_examples=30)
 @given(n_a=st.integers(1, 40), n_b=st.integers(1, 40), seed=st.integers(0, 10**6))
 def test_pairs_are_those_of_the_definition(n_a: int, n_b: int, seed: int) -> None:
     a, b = few(n_a, seed), few(n_b, seed + 1)

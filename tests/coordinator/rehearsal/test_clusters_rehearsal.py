@@ -21,7 +21,7 @@ from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 N, COMMON = 250, 120
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rehearsal_by_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(12)
     alice, bob = (copied(table, 0.3, 0.3, rng) for table in two_files(N, N, COMMON, 0.2, rng))

@@ -19,7 +19,7 @@ from gemel.coordinator.truth_columns import Truth
 N, COMMON = 300, 150
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rehearsal_with_salted_names(tmp_path: Path) -> None:
     alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(11))
     alice.write_csv(tmp_path / "alice.csv")

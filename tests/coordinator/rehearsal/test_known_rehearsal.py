@@ -52,7 +52,7 @@ def insurers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_pages_commands_link_with_training_records(insurers: Path):
     line = run(CHECK).output.strip()
     assert re.fullmatch(rf"training: {{by: alice, sha256: [0-9a-f]{{64}}, records: {RECORDS}}}", line)
@@ -68,7 +68,7 @@ def test_the_pages_commands_link_with_training_records(insurers: Path):
     assert set(reported["variables"]) == {str(name) for name in driver_network().names}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_in_mode_block_keyed_the_resolver_has_them_too(insurers: Path):
     """Three driving qualities are guessed inside any block, and few blocks join much: no limit is the matter here."""
     plain = insured_specification("insurers", mode="block_keyed").model_dump()
@@ -86,7 +86,7 @@ def test_in_mode_block_keyed_the_resolver_has_them_too(insurers: Path):
     assert RECORDS < reported["records"] < RECORDS + 300
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rehearsal_without_the_file_ends_with_what_is_missing(insurers: Path):
     line = run(CHECK).output.strip()
     text = Path("linkage.yaml").read_text()

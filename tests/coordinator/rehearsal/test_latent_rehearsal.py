@@ -24,7 +24,7 @@ from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 PROJECT = "insurers"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["open", "block_keyed"])
 def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str):
     rng = np.random.default_rng(2)

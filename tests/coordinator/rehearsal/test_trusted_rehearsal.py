@@ -19,7 +19,7 @@ from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 N, COMMON = 300, 150
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rehearsal_in_trusted_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(11))
     alice.write_csv(tmp_path / "alice.csv")

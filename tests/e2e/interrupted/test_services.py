@@ -31,7 +31,7 @@ def serves(command: Command) -> bool:
 
 
 @interrupts("demo")
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", [INT, TERM], ids=["int", "term"])
 def test_a_demonstration_ends_its_services(start: Callable[[str], Command], number: signal.Signals) -> None:
     command = start("demo --people 200")

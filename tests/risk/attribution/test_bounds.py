@@ -26,7 +26,6 @@ from tests.risk.attribution.definition import decomposable, enumerated
 from tests.risk.attribution.small_releases import brute_force, releases
 
 
-@settings(max_examples=40)
 @given(releases())
 def test_all_exact_methods_agree_with_enumeration(release: Release) -> None:
     tables = brute_force(release)

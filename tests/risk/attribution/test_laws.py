@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -83,7 +83,6 @@ def test_random_rounding_by_remainders(true: int, base: int) -> None:
         assert Random(base).probability(np.asarray(down + base), true) == pytest.approx((true % base) / base)
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 15), st.integers(0, 15))
 def test_composition_is_the_sum_over_what_is_in_between(true: int, published: int) -> None:
     first, second = Barnardised(0.6), Random(3)

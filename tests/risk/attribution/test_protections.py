@@ -119,7 +119,6 @@ def test_controlled_rounding_adds_up_and_is_nearest(counts: np.ndarray, base: in
     assert np.abs(lines(outcome.table.counts) - true).sum() == best
 
 
-@settings(max_examples=30)
 @given(tables, st.integers(2, 6), st.integers(0, 10**6))
 def test_unbiased_controlled_rounding_adds_up(counts: np.ndarray, base: int, seed: int) -> None:
     outcome = UnbiasedControlledRounding(base).protect(

@@ -49,7 +49,6 @@ def by_samples(counts: NDArray[np.int64], upper: NDArray[np.int64]) -> tuple[lis
     return some, mean
 
 
-@settings(max_examples=60)
 @given(bounded())
 def test_the_product_form_is_the_sum_over_sets(pair: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
     assert np.allclose(sap(*pair), sap_by_inclusion(*pair), atol=1e-12)
@@ -117,7 +116,6 @@ def with_total(counts: NDArray[np.int64], law: Conventional) -> Release:
     )
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5))
 def test_table_with_total_against_all_samples(counts: list[int]) -> None:
     """The closed form is what subtraction and tightening again find; the thesis's steps are, but for S = T."""
@@ -142,7 +140,6 @@ def test_the_thesis_steps_fail_where_every_count_is_its_lower_bound() -> None:
     assert np.allclose(retightened_sap(release).curve, truth)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=4), st.data())
 def test_total_with_some_cells_published_exactly(counts: list[int], data: st.DataObject) -> None:
     """Boxes of any kind around the counts, against the definition for one sum: max x_j = min(u_j, U - other floors)."""

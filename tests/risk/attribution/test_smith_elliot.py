@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.papers._thesis_tables import anonymous
@@ -81,7 +81,6 @@ def test_convolution_comes_nearer_to_the_exact_posterior() -> None:
     assert abs(summed.correct_match - exact.correct_match) < abs(naive.correct_match - exact.correct_match) / 2
 
 
-@settings(max_examples=30)
 @given(releases(shapes=((2, 2), (2, 3))), st.data())
 def test_exact_posterior_against_its_definition(release: Release, data: st.DataObject) -> None:
     tables = brute_force(release)
@@ -99,7 +98,6 @@ def test_exact_posterior_against_its_definition(release: Release, data: st.DataO
         assert chance == pytest.approx(weights[values == count].sum() / weights.sum())
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 6), st.sampled_from([Random(3), Barnardised(0.4)]))
 def test_one_protected_count_by_itself_is_exact(true: int, law: Random) -> None:
     """With nothing else published, naive Bayes with flat priors is the enumeration."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
@@ -95,7 +95,6 @@ def test_a_census_leaves_no_doubt():
     np.testing.assert_allclose(found.population_unique, census.counts == 1)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 60))
 def test_measures_are_ordered_as_jensen_says(seed, n):
     file = sampled_file(n, 400, seed)

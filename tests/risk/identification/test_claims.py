@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -15,7 +15,6 @@ pairs = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(pairs, st.sampled_from([0.0, 0.3, 0.6, 1.0]))
 def test_claims_by_the_definition(rows, minimum):
     target, probability, match = (np.array(column) for column in zip(*rows, strict=True))

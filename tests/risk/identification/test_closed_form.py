@@ -50,7 +50,6 @@ def generators_of(graph: Graph) -> list[tuple[int, ...]]:
     return [tuple(members(clique)) for clique in graph.cliques]
 
 
-@settings(max_examples=60)
 @given(decomposable_models(), st.floats(0.02, 0.9))
 def test_closed_forms_are_the_fit_over_the_whole_support(model, fraction):
     table, graph = model

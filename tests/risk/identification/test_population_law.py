@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -12,7 +12,6 @@ from gemel.risk.identification.matching.population_law import expected_reciproca
 from tests.risk.identification import definition
 
 
-@settings(max_examples=300, deadline=None)
 @given(f=st.integers(1, 400), rate=st.floats(0, 2000))
 def test_closed_form_is_the_series(f, rate):
     assert float(expected_reciprocal(f, rate)) == pytest.approx(definition.expected_reciprocal(f, rate), rel=1e-10)

@@ -34,7 +34,6 @@ def recodings(draw):
     return found
 
 
-@settings(max_examples=40, deadline=None)
 @given(recodings())
 def test_recoded_models_are_marginals_of_the_full_joint_distribution(recoding):
     found = recoded(MATCHING, recoding)
@@ -49,7 +48,7 @@ def test_recoded_models_are_marginals_of_the_full_joint_distribution(recoding):
     np.testing.assert_array_equal(found.cells[found.of_cell], recoding.applied(FILE.cells))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(recodings(), st.booleans())
 def test_merges_are_recodings(recoding, ordered):
     now = recoded(MATCHING, recoding)
@@ -60,7 +59,6 @@ def test_merges_are_recodings(recoding, ordered):
             assert getattr(merge.measures, name) == pytest.approx(getattr(slow, name), rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(recodings())
 def test_coarser_is_never_riskier_for_anyone(recoding):
     found = recoded(MATCHING, recoding)
@@ -185,7 +183,7 @@ def test_what_cannot_be_is_refused():
         recoded(MATCHING, Recoding(((0, 1),)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(recodings(), min_size=2, max_size=4))
 def test_what_was_looked_up_before_is_what_would_be_looked_up(several):
     known = KnownProbabilities(MATCHING)

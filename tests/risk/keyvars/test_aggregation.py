@@ -8,7 +8,7 @@ from operator import or_
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -156,7 +156,6 @@ def _bands(draw):
 
 
 @given(st.lists(_bands(), min_size=1, max_size=5))
-@settings(max_examples=100, deadline=None)
 def test_an_interval_graph_has_the_leaves_and_meanings_it_must(categorisations):
     graph, kept = EMPTY, []
     for each in categorisations:
@@ -177,7 +176,6 @@ def test_an_interval_graph_has_the_leaves_and_meanings_it_must(categorisations):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
 def test_edits_keep_every_categorisation_and_what_is_finer(data):
     graph = _place_of_residence()
     kept = [["UK", "Other"], ["Britain", "Northern Ireland", "Other"], list(graph.leaves)]
@@ -204,7 +202,6 @@ def test_edits_keep_every_categorisation_and_what_is_finer(data):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_a_categorisation_is_valid_iff_each_leaf_is_reached_once(data):
     graph = EMPTY.add_leaves([f"l{i}" for i in range(5)])
     for step in range(data.draw(st.integers(0, 6))):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import reduce
 
 import networkx as nx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.risk.keyvars.analysis import course
@@ -89,7 +89,6 @@ def maximal_harmonisation(
 
 
 @given(st.lists(PARTITIONS, min_size=1, max_size=7))
-@settings(max_examples=150, deadline=None)
 def test_the_graph_is_that_of_the_appendix(categorisations: list[Precision]) -> None:
     ours, theirs = HarmonisationGraph(categorisations), harmonisation_graph(categorisations)
     assert {node for _, node in theirs} == set(ours.nodes)
@@ -100,7 +99,6 @@ def test_the_graph_is_that_of_the_appendix(categorisations: list[Precision]) -> 
 
 
 @given(PARTITIONS, st.lists(PARTITIONS, max_size=10), st.integers(0, 10))
-@settings(max_examples=150, deadline=None)
 def test_the_answer_is_that_of_the_appendix(c: Precision, forms: list[Precision], minimum: int) -> None:
     ours = HarmonisationGraph([c, *forms])
     counts = {each: forms.count(each) for each in forms}

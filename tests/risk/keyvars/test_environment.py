@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.keyvars import like_the_thesis
@@ -326,7 +326,6 @@ ANY = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
 def test_whatever_is_edited_is_read_or_refused(data):
     made = tutorial()
     made.code("Survey V", COUNTRY, ["UK", "Non UK"], {"1": "UK", "2": "Non UK"})

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -61,13 +61,11 @@ def test_a_join_is_the_finest_that_both_refine(a, b, c):
 
 
 @given(st.lists(_partitions(), min_size=1, max_size=8), _partitions(False))
-@settings(max_examples=60)
 def test_the_kernel_agrees_with_the_definition(rows, u):
     assert kernels.joined(rows, u) == [join(row, u) for row in rows]
 
 
 @given(st.lists(_partitions(), min_size=1, max_size=6))
-@settings(max_examples=200)
 def test_both_properties_of_the_graph(categorisations):
     graph = HarmonisationGraph(categorisations)
     distinct = list(dict.fromkeys(categorisations))
@@ -100,7 +98,6 @@ def test_the_order_of_insertion_does_not_matter(order):
 
 
 @given(_partitions(), st.lists(st.one_of(st.just("absent"), _partitions()), max_size=6), st.integers(0, 6))
-@settings(max_examples=300)
 def test_the_answer_is_maximal(target, forms, minimum):
     """Against the definition: every choice of N of the forms."""
     held = [form for form in forms if form != "absent"]

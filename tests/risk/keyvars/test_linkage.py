@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -109,7 +109,6 @@ def _band(bands, age):
 
 
 @given(_bands(), st.one_of(st.just([]), _bands()))
-@settings(max_examples=100, deadline=None)
 def test_one_person_comes_to_one_category_and_the_table_is_the_finest(here, there):
     lower = [{band.split("-")[0].rstrip("+") for band in bands} for bands in (here, there or here)]
     shared = lower[0] & lower[1]

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import gammaln
@@ -86,7 +86,6 @@ def test_the_core_finds_the_likeliest_of_all_assignments() -> None:
     assert [public.values[place] for place in best] == words
 
 
-@settings(max_examples=40)
 @given(WORDS, st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_growing_is_what_its_definition_says(words: list[str], n_anchors: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

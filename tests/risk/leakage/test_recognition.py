@@ -79,7 +79,7 @@ def model_of(rng: np.random.Generator, seen: Fingerprints, fields: int, inverted
     return FingerprintModel.of(np.full(fields, 64.0), np.full(fields, inverted), clear, seen)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.1]))
 def test_evidence_and_growth_agree_with_their_definitions(seed: int, inverted: float) -> None:
     """An assignment's total is its pairs' evidence and its prior, and no other assignment of two small blocks has more

@@ -28,7 +28,7 @@ from tests.risk.magnitude import definition
 from tests.risk.magnitude.small_tables import levels_of, made, named
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, 1), min_size=6, max_size=6), st.sets(st.integers(1, 11), min_size=1))
 def test_bounds_are_those_of_all_tables(values: list[int], hidden: set[int]) -> None:
     """Two-way tables with their total: their extremes are whole, so that enumeration finds them."""

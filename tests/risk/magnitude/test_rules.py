@@ -31,13 +31,13 @@ def check(records: list[Record]) -> None:
             assert (cell in cells) == risky(records, named(tables, cell)), (rule, named(tables, cell))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(files(SHAPE))
 def test_rules_are_their_definitions(records: list[Record]) -> None:
     check(records)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(files(SHAPE, low=-20, weighted=True))
 def test_with_weights_and_negative_values(records: list[Record]) -> None:
     check(records)
@@ -58,7 +58,6 @@ def test_the_levels_of_the_handbook() -> None:
     assert len(primary_cells(found, (PriorPosterior(4),)).cells) == 0
 
 
-@settings(max_examples=30, deadline=None)
 @given(files((3,), most_records=8))
 def test_a_cell_estimated_at_its_protection_level_is_safe(records: list[Record]) -> None:
     """The coalition that takes the value for value + reach estimates the largest exactly p per cent too high."""

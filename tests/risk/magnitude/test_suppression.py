@@ -82,7 +82,7 @@ def check_attacks(shape: tuple[int, ...], problem: Problem, chosen: Suppression)
 def test_no_risky_cell_is_bounded_within_its_protection(
     shape: tuple[int, ...], known_within: float, exact: bool
 ) -> None:
-    @settings(max_examples=4, deadline=None)
+    @settings(max_examples=4)
     @given(files(shape, most_records=14))
     def check(records: list[Record]) -> None:
         tables, found = made(shape, records)
@@ -95,7 +95,7 @@ def test_no_risky_cell_is_bounded_within_its_protection(
     check()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(files((2, 2), most_records=14), st.sampled_from([np.inf, 0.5, 0.3]))
 def test_the_choice_is_the_cheapest_of_all(records: list[Record], known_within: float) -> None:
     tables, found = made((2, 2), records)

@@ -175,7 +175,6 @@ def test_roots_are_a_union_find_structure() -> None:
     assert tree.root(0) != tree.root(4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(2, 9), st.integers(0, 2**32 - 1))
 def test_any_clique_can_be_made_the_root(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -188,7 +187,6 @@ def test_any_clique_can_be_made_the_root(n: int, seed: int) -> None:
         assert tree.graph == graph
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(3, 8), st.integers(0, 2**32 - 1))
 def test_any_rotation_is_an_exchange_in_the_ordering(n: int, seed: int) -> None:
     """Rotations of a tree over a graph that was not decomposable agree with building the tree again."""
@@ -209,7 +207,6 @@ def test_any_rotation_is_an_exchange_in_the_ordering(n: int, seed: int) -> None:
         assert (tree.clique, tree.parent) == (built.clique, built.parent)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(2, 10), st.integers(0, 2**32 - 1))
 def test_compiled_trees_do_what_plain_ones_do(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -231,7 +228,7 @@ def test_compiled_trees_do_what_plain_ones_do(n: int, seed: int) -> None:
     check_tree(array)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1))
 def test_rotations_and_search_agree_on_what_is_legal(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -261,15 +258,15 @@ def walk_with_checks(n: int, seed: int, moves: int, double_share: float) -> int:
     return int(chain.ladder.tally[0, 1])
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(st.integers(4, 9), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
 def test_random_walk(n: int, seed: int, double_share: float) -> None:
     legal = walk_with_checks(n, seed, 50_000, double_share)
     assert 0 < legal < 50_000
 
 
-@pytest.mark.slow
-@settings(max_examples=3, deadline=None)
+@pytest.mark.long
+@settings(max_examples=3)
 @given(st.integers(6, 10), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
 def test_random_walk_of_a_million(n: int, seed: int, double_share: float) -> None:
     legal = walk_with_checks(n, seed, 1_000_000, double_share)

@@ -37,7 +37,6 @@ def drawn_model(seed: int, n: int, estimate: Estimate, records: int = 40) -> tup
     return counts, fit(counts, random_decomposable(n, rng), estimate)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.sampled_from(ESTIMATES))
 def test_inference_is_the_full_joint_summed(seed: int, n: int, estimate: Estimate) -> None:
     rng = np.random.default_rng(seed)
@@ -115,7 +114,7 @@ def test_a_clique_too_large_for_posterior_means_is_no_trouble_for_maximum_likeli
         fit(counts, complete_graph(12), "posterior mean")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1))
 def test_calibration_of_any_potentials(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -133,7 +132,7 @@ def test_calibration_of_any_potentials(seed: int) -> None:
     assert np.allclose(joint(model), full / full.sum(), atol=1e-13)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_products_of_factors(seed: int) -> None:
     rng = np.random.default_rng(seed)

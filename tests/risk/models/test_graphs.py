@@ -89,7 +89,7 @@ def test_numbers_of_labelled_decomposable_graphs(n: int, number: int) -> None:
     assert len(decomposable_keys(n)) == number
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_number_on_seven_nodes() -> None:
     assert len(decomposable_keys(7)) == 617_675
 

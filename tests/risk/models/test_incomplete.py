@@ -51,7 +51,7 @@ def dense_em(
     return full
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_sparse_em_is_the_dense_one(seed: int, saturated: bool) -> None:
     """With every cell of every clique possible the two start alike, and every step is the same."""
@@ -69,7 +69,7 @@ def test_sparse_em_is_the_dense_one(seed: int, saturated: bool) -> None:
     assert np.allclose(np.exp(found.model.log_probability(all_cells(levels))), expected.ravel(), atol=1e-10)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_an_expectation_step_is_that_of_its_definition(seed: int, in_parts: bool) -> None:
     """Also where the records are too many to be prepared together, and after the probabilities have moved."""
@@ -100,7 +100,7 @@ def test_records_that_the_model_excludes_are_counted() -> None:
         step.expected([factor.values for factor in only.cliques], np.ones(2))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.integers(0, 2**32 - 1))
 def test_the_likelihood_never_falls(seed: int) -> None:
     rng = np.random.default_rng(seed)

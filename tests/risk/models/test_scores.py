@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -61,7 +61,6 @@ def test_score_is_the_sequential_predictive_product(oracle: dict[str, Any], orac
             assert scores.graph(graph) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 300), st.floats(0.01, 50), st.booleans(), st.integers(0, 2**32 - 1))
 def test_compiled_counting_is_the_definition(n: int, records: int, precision: float, whole: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -161,7 +161,7 @@ def test_greedy_and_occam_find_the_mode(scores: HyperDirichlet, exact: SearchRes
         assert (model.graph in [kept.graph for kept in simplest]) != better_sub
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(3, 7), st.integers(0, 2**32 - 1))
 def test_scores_of_all_moves(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -14,7 +14,6 @@ from gemel.risk.protection.lattice import minimal_node
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
-@settings(max_examples=150, deadline=None)
 def test_no_node_of_less_loss_holds(shape: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     losses = [np.cumsum(rng.integers(0, 4, n)).tolist() for n in shape]

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -34,7 +34,6 @@ def files(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
 
 
 @given(files(), st.integers(2, 3), st.sampled_from(["any", "level"]))
-@settings(max_examples=150, deadline=None)
 def test_every_record_agrees_with_enough(file: tuple[np.ndarray, list[int]], k: int, missing: str) -> None:
     codes, sizes = file
     mask = suppress(codes, sizes, k, missing=missing)  # type: ignore[arg-type]
@@ -50,7 +49,6 @@ def test_every_record_agrees_with_enough(file: tuple[np.ndarray, list[int]], k: 
 
 
 @given(files())
-@settings(max_examples=40, deadline=None)
 def test_the_file_measures_what_is_claimed(file: tuple[np.ndarray, list[int]]) -> None:
     codes, sizes = file
     mask = suppress(codes, sizes, 3)

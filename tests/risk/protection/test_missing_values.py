@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -91,7 +91,6 @@ def table(shape: tuple[int, int, float, int]) -> np.ndarray:
     return numbers
 
 
-@settings(max_examples=150, deadline=None)
 @given(TABLES, st.integers(2, 6))
 def test_no_mean_is_of_fewer_numbers_than_the_group(shape: tuple[int, int, float, int], k: int) -> None:
     numbers = table(shape)
@@ -115,7 +114,6 @@ def test_no_mean_is_of_fewer_numbers_than_the_group(shape: tuple[int, int, float
             assert len(np.unique(made[own, v])) == 1
 
 
-@settings(max_examples=150, deadline=None)
 @given(TABLES, st.floats(0.001, 2.0))
 def test_every_number_has_noise_or_is_suppressed(shape: tuple[int, int, float, int], share: float) -> None:
     numbers = table(shape)
@@ -200,7 +198,6 @@ def records_with_gaps(how: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(found, schema=dict.fromkeys(found, pl.String))
 
 
-@settings(max_examples=120, deadline=None)
 @given(METHODS)
 def test_every_method_keeps_its_promise_whatever_is_missing(how: dict[str, Any]) -> None:
     records = records_with_gaps(how)

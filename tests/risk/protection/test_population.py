@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
@@ -36,7 +36,6 @@ def generator() -> np.random.Generator:
 PERSON = st.tuples(st.sampled_from(["f", "m"]), st.sampled_from(["a", "b", "c", None]))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(PERSON, min_size=8, max_size=14),
     st.sampled_from(["any", "level"]),
