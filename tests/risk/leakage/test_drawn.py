@@ -34,7 +34,7 @@ def test_figures_of_drawn_blocks_are_those_of_the_file(n: int) -> None:
     """Of a small file the same figures are stated; that they agree is measured on a large one."""
     columns = people(n, 3)
     drawn = drawn_of(columns, n)
-    keys = AssessmentKeys.of_number(4)
+    keys = AssessmentKeys.of_number(5)
     whole, part = assess(columns, SPEC_KEYED, keys=keys), assess(drawn.columns, SPEC_KEYED, keys=keys, drawn=drawn)
     assert drawn.n_drawn < 0.8 * n
     assert part.records == n
