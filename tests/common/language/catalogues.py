@@ -5,7 +5,8 @@ phrases and states. What is new stands in the ``.po`` files without a translatio
 ``.mo`` files are compiled from them. The reports and the consoles have catalogues of their own: ``de.po`` and
 ``console.de.po``. One that is not there yet is begun by its name: ``python -m tests.common.language.catalogues
 console.de``. With ``--check`` nothing is written: what is not collected, not translated, or in no code any more is
-printed, a line each, and the status is 1 if there is any. No test demands it: what is not translated is shown in English.
+printed, a line each, and the status is 1 if there is any. No test demands it: what is not translated is shown in
+English.
 """
 
 from __future__ import annotations

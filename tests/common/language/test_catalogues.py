@@ -23,9 +23,11 @@ def test_the_check_names_what_is_not_collected_not_translated_and_dead() -> None
     now.get("Risk").string = ""
     now.delete("Field")
     now.add("A sentence of no code", "Ein Satz")
-    assert {"de: not translated: Risk", "de: not collected: Field", "de: in no code any more: A sentence of no code"} <= {
-        *incomplete("de", now)
-    }
+    assert {
+        "de: not translated: Risk",
+        "de: not collected: Field",
+        "de: in no code any more: A sentence of no code",
+    } <= {*incomplete("de", now)}
 
 
 @pytest.mark.parametrize("name", names())

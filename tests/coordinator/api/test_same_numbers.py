@@ -104,9 +104,7 @@ def assert_same(both: pl.DataFrame, links: pl.DataFrame, linked: gemel.LinkedFil
     ("variables", "n"),
     [(False, 40), *(pytest.param(variables, 150, marks=pytest.mark.long) for variables in (False, True))],
 )
-def test_of_the_demonstrations_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: bool, n: int
-) -> None:
+def test_of_the_demonstrations_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: bool, n: int) -> None:
     """And the files that a rehearsal leaves are those that the documents name, with no key beside them."""
     files, spec = demonstration(tmp_path, n, variables=variables)
     assert (spec.latent is not None) is variables

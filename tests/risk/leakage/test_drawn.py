@@ -18,6 +18,7 @@ from gemel.risk.leakage.leakage_assessment import assess
 from tests.common.encoding.table_in_memory import TableInMemory
 from tests.risk.leakage.test_assessment import SPEC_KEYED, people
 
+
 def drawn_of(columns: Mapping[str, pl.Series], n: int) -> DrawnRecords:
     """A ninth of a file at random, and blocks."""
     table = TableInMemory()
