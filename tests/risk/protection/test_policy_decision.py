@@ -70,7 +70,9 @@ def test_the_counts_meet_the_limit_and_the_truth_does_not() -> None:
     assert made.report["policy_decision"] == {"by": "counts", "limits": [], "why": {}}
 
 
-@pytest.mark.parametrize("policy", [Policy(max_record_risk=0.2), Policy(max_correct_matches=0.03)])
+@pytest.mark.parametrize(
+    "policy", [Policy(max_record_risk=0.2), pytest.param(Policy(max_correct_matches=0.03), marks=pytest.mark.long)]
+)
 def test_the_file_is_changed_until_the_larger_number_meets_the_limit(policy: Policy) -> None:
     made = protect(SAMPLE, Request(KEYS, FRACTION, policy), generator())
     decision = made.report["policy_decision"]
