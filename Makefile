@@ -27,6 +27,8 @@ long: lint types imports
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@# Advice: it fails nothing.
+	$(BIN)/python -m tests.architecture.wording
 
 types: .venv/dev
 	$(BIN)/mypy

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tests.architecture.reachability import read_tree
-from tests.architecture.tree import BENCHMARKS, PRODUCT, REPOSITORY
+from tests.architecture.tree import benchmarks, product
 
 
 def test_no_package_exports_a_name_that_is_also_one_of_its_submodules() -> None:
     """``import a.b.c`` and ``from a.b import c`` would be a module and a function, by the spelling."""
-    modules = read_tree(REPOSITORY, PRODUCT | BENCHMARKS)
+    modules = product() | benchmarks()
     both = [
         f"{name}.{bound}"
         for name, module in modules.items()

@@ -14,7 +14,7 @@ import pytest
 import gemel
 import gemel.risk
 from tests.architecture.reachability import Definition, Module, Reachability, read_tree, template_names
-from tests.architecture.tree import BENCHMARKS, PRODUCT, REPOSITORY
+from tests.architecture.tree import PRODUCT, REPOSITORY, benchmarks, product
 
 DOCUMENTS = "tests.generated_docs"
 """What writes the generated stretches of docs/: a command for maintainers outside the product."""
@@ -41,14 +41,12 @@ def public_names(modules: dict[str, Module]) -> set[Definition]:
 
 
 def test_every_definition_is_reached() -> None:
-    modules = read_tree(REPOSITORY, PRODUCT)
-    modules[DOCUMENTS] = Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")
+    modules = product() | {DOCUMENTS: Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")}
     roots = [name for name in modules if name.endswith(".__main__")]
     roots += [name for name in modules if ".migrations.versions." in name]
     roots += ["gemel.common.command", "gemel.risk", DOCUMENTS, *maintainers_commands()]
     templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
-    callers = read_tree(REPOSITORY, BENCHMARKS)
-    reached = Reachability(modules, roots, templates, callers, documented_methods(modules), public_names(modules))
+    reached = Reachability(modules, roots, templates, benchmarks(), documented_methods(modules), public_names(modules))
     found = reached.unreached()
     assert {str(definition): definition.lines for definition in found} == {}, (
         "give it a command, move it beside the tests or benchmarks that use it, or delete it"

@@ -1,8 +1,11 @@
-"""Where the product's packages are."""
+"""Where the product's packages are, and their syntax, read once a session."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+
+from tests.architecture.reachability import Module, read_tree
 
 REPOSITORY = Path(__file__).parents[2]
 PRODUCT = {
@@ -10,3 +13,15 @@ PRODUCT = {
 }
 """Import name to folder."""
 BENCHMARKS = {"benchmarks": Path("benchmarks")}
+
+
+@cache
+def product() -> dict[str, Module]:
+    """The product's modules by dotted name."""
+    return read_tree(REPOSITORY, PRODUCT)
+
+
+@cache
+def benchmarks() -> dict[str, Module]:
+    """The benchmarks' modules by dotted name."""
+    return read_tree(REPOSITORY, BENCHMARKS)

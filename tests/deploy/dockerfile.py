@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -86,15 +87,16 @@ def python_files(paths: Iterable[str]) -> Iterator[Path]:
                 yield relative
 
 
-def imports(file: Path) -> set[str]:
+@cache
+def imports(file: Path) -> frozenset[str]:
     """Every module that a file of the repository imports, anywhere in it; of `from a import b` also ``a.b``."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+    return frozenset(found)
 
 
 def module(file: Path) -> str:

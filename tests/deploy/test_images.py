@@ -244,7 +244,7 @@ OTHERS = (
     ("party", "packages", "commands"),
     [
         ("alice", ["gemel.alice", "scipy"], ["alice", "party"]),
-        ("bob", ["gemel.bob", "scipy"], ["bob", "party"]),
+        pytest.param("bob", ["gemel.bob", "scipy"], ["bob", "party"], marks=pytest.mark.long),
         ("carole", ["gemel.carole", "scipy", "jinja2"], ["audit", "carole", "party"]),
     ],
 )

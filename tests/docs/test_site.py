@@ -95,10 +95,13 @@ def test_pictures_have_a_text(pages: dict[Path, Elements]) -> None:
     assert [(page.name, elements.without_text) for page, elements in pages.items() if elements.without_text] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_site_reads_a_page_as_a_checkout_does(page: Path, site: Path) -> None:
-    built = (site / place(page)).read_text(encoding="utf-8")
-    built = built[built.index("<article") : built.index("</article>")]
-    viewed = MarkdownIt("commonmark").enable("table").render(page.read_text(encoding="utf-8"))
-    of_site, of_checkout = Elements(built).counted, Elements(viewed).counted
-    assert {tag: of_site[tag] for tag in ALIKE} == {tag: of_checkout[tag] for tag in ALIKE}
+def test_the_site_reads_every_page_as_a_checkout_does(site: Path) -> None:
+    different = {}
+    for page in PAGES:
+        built = (site / place(page)).read_text(encoding="utf-8")
+        built = built[built.index("<article") : built.index("</article>")]
+        viewed = MarkdownIt("commonmark").enable("table").render(page.read_text(encoding="utf-8"))
+        of_site, of_checkout = Elements(built).counted, Elements(viewed).counted
+        counts = {tag: (of_site[tag], of_checkout[tag]) for tag in ALIKE if of_site[tag] != of_checkout[tag]}
+        different |= {str(page.relative_to(ROOT)): counts} if counts else {}
+    assert different == {}

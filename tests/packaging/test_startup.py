@@ -38,6 +38,14 @@ main()
 """
 
 
+EACH = """
+for name in sys.argv[1:]:
+    sys.argv[1:] = [name, "--help"]
+    try:
+        main()
+    except SystemExit as ended:
+        assert ended.code == 0, name
+"""
 SERVICES = {
     "carole.service.application": (
         *("polars", "scipy", "numba", "networkx", "alembic", "gemel.carole.engine", "gemel.risk"),
@@ -73,7 +81,6 @@ def run(*arguments: str, **environment: str) -> tuple[int, str, set[str]]:
 LIGHT = {
     "": 2,
     "--help": 0,
-    **{f"{name} --help": 0 for name in SUBCOMMANDS},
     "nonsense": 2,
     "alise status": 2,
     "--nonsense": 2,
@@ -92,6 +99,21 @@ def test_help_and_usage_errors_import_nothing_heavy(typed: str) -> None:
     assert status == LIGHT[typed], shown
     assert "Usage:" in shown
     assert not modules & set(HEAVY)
+
+
+def test_no_subcommands_help_imports_anything_heavy() -> None:
+    """One process shows the help of all, one after the other: what any of them imported would be there."""
+    program = PROGRAM.replace("main()\n", EACH)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *SUBCOMMANDS],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )
+    shown, _, modules = done.stdout.rpartition("MODULES ")
+    assert shown.count("Usage:") == len(SUBCOMMANDS)
+    assert not set(json.loads(modules)) & set(HEAVY)
 
 
 def test_the_roots_help_imports_no_subcommand() -> None:

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,6 @@ ROOMS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
 DATA = (".proto", ".pyi", ".j2", ".css", ".js", ".svg", ".parquet", ".yaml", ".xz", ".gz", ".json", ".po", ".mo")
 DECOYS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
-
-pytestmark = pytest.mark.long
 
 
 def build(kind: str, tree: Path, out: Path) -> Path:
@@ -61,6 +61,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("wheel", unpacked, folder / "wheel")
 
 
+def test_every_file_of_data_is_of_a_kind_that_is_packed() -> None:
+    """What the wheel is built by, without a build: packages are found by their ``__init__.py``, data by its ending."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]["*"]
+    folders = [path.parent for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    assert {folder for folder in folders if not (folder / "__init__.py").is_file()} == set()
+    for room in ROOMS:
+        for file in (ROOT / room).rglob("*"):
+            if file.is_file() and file.suffix in DATA:
+                assert any(fnmatch(file.name, pattern) for pattern in patterns), file
+                assert (file.parent / "__init__.py").is_file(), file
+
+
+@pytest.mark.long
 def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     packed = {name for name in names if not name.partition("/")[0].endswith(".dist-info")}
@@ -74,6 +87,7 @@ def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
     assert packed == ours | {"gemel/__init__.py", "gemel/__main__.py", "gemel/py.typed"}
 
 
+@pytest.mark.long
 def test_a_wheel_with_an_extra_is_a_requirement_as_remedies_write_it(wheel: Path) -> None:
     """`./FILE.whl[extra]`, read by pip itself; nothing is installed."""
     assert "'./FILE.whl[report]'" in installing("report")
@@ -137,6 +151,7 @@ def run(*command: object, folder: Path, status: int = 0, seconds: int = 120) -> 
     return done.stdout
 
 
+@pytest.mark.long
 def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path) -> None:
     """As in a notebook: the folder of the script comes first in `sys.path`."""
     (elsewhere / "notebook.py").write_text(
@@ -157,6 +172,7 @@ def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path
     run(python, "-c", "import common", folder=elsewhere, status=1)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # every kernel is compiled once more, since this installation is a new one
 def test_the_demonstration_runs_from_elsewhere(installed: Path, elsewhere: Path) -> None:
     """All three services are started by the command that was installed, in the folder of the decoys.
@@ -169,6 +185,7 @@ def test_the_demonstration_runs_from_elsewhere(installed: Path, elsewhere: Path)
     assert {"links.parquet", "links.csv", "model.json", "report.html", "risk.html", "linkage.yaml"} <= made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["gemel", "gemel.alice", "gemel.bob", "gemel.carole"])
 def test_python_m_works_from_elsewhere(module: str, installed: Path, elsewhere: Path) -> None:
     assert "usage:" in run(installed / "python", "-m", module, "--help", folder=elsewhere).lower()

@@ -4,7 +4,9 @@ Messages are read from the code and the templates where they are marked, and fro
 phrases and states. What is new stands in the ``.po`` files without a translation, and what is gone is left out. The
 ``.mo`` files are compiled from them. The reports and the consoles have catalogues of their own: ``de.po`` and
 ``console.de.po``. One that is not there yet is begun by its name: ``python -m tests.common.language.catalogues
-console.de``.
+console.de``. With ``--check`` nothing is written: what is not collected, not translated, or in no code any more is
+printed, a line each, and the status is 1 if there is any. No test demands it: what is not translated is shown in
+English.
 """
 
 from __future__ import annotations
@@ -148,7 +150,31 @@ def as_mo(made: Catalog) -> bytes:
     return file.getvalue()
 
 
+def forms(text: object) -> tuple[str, ...]:
+    """The form, or forms, of a message or of its translation."""
+    return (text,) if isinstance(text, str) else tuple(text)  # type: ignore[arg-type]
+
+
+def incomplete(name: str, now: Catalog) -> list[str]:
+    """What a catalogue lacks or has too much, a line each."""
+    there = {str(each.id): each for each in now if each.id}
+    expected = {str(each.id): each for each in renewed(name, now) if each.id}
+    found = [f"{name}: in no code any more: {text}" for text in sorted(there.keys() - expected.keys())]
+    found += [f"{name}: not collected: {text}" for text in sorted(expected.keys() - there.keys())]
+    untranslated = [text for text, each in there.items() if text in expected and not all(forms(each.string))]
+    return found + [f"{name}: not translated: {text}" for text in sorted(untranslated)]
+
+
+def check() -> int:
+    """Print what is incomplete; the number of lines."""
+    found = [line for name in names() for line in incomplete(name, catalogue(name))]
+    print("\n".join(found) or "Every message is collected and translated.")
+    return len(found)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        raise SystemExit(min(check(), 1))
     for each in sorted({*names(), *sys.argv[1:]}):
         if each.removeprefix(CONSOLE) not in CODES:
             raise SystemExit(f"expected names such as de or console.de, of {', '.join(CODES)}; got {each}")

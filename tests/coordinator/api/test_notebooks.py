@@ -28,6 +28,16 @@ def test_a_notebook_runs_clean(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert any("srcdoc" in output.get("data", {}).get("text/html", "") for output in shown)
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_cells_of_a_notebook_run_one_after_another(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the tests' own process: what a kernel adds, the display of each last line, is of the long tier."""
+    names: dict[str, object] = {"__name__": path.stem}
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, path.name, "exec"), names)  # noqa: S102
+    assert capsys.readouterr().err == ""
+
+
 def test_notebooks_are_stored_without_outputs() -> None:
     assert len(NOTEBOOKS) == 2
     for path in NOTEBOOKS:

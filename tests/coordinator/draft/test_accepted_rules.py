@@ -44,6 +44,7 @@ def survey(seed: int, n: int = N, common: int = COMMON) -> tuple[pl.DataFrame, p
     return files[0], files[1]
 
 
+@pytest.mark.long
 def test_a_survey_is_accepted_by_its_own_gate_as_it_is_drafted() -> None:
     alice, bob = survey(2)
     spec, comments, accepted = draft(alice, bob, "survey", True, "block_keyed", gate=assess)

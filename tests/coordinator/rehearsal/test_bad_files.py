@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+import gemel
 from gemel.common.command import app
 from gemel.common.errors import GemelError
 from gemel.common.specification import dump_specification
@@ -25,6 +26,13 @@ def people(tmp_path: Path) -> pl.DataFrame:
     return alice
 
 
+def test_a_file_without_a_value_linked_in_process(people: pl.DataFrame, tmp_path: Path) -> None:
+    empty = people.with_columns(pl.lit("?").alias(name) for name in people.columns if name != IDENTIFIER)
+    with pytest.raises(GemelError, match="no field takes two levels, so nothing distinguishes matches"):
+        gemel.link(empty, empty, (tmp_path / "linkage.yaml").read_text())
+
+
+@pytest.mark.long
 def test_a_file_without_a_value_against_itself(people: pl.DataFrame, tmp_path: Path) -> None:
     empty = people.with_columns(pl.lit("?").alias(name) for name in people.columns if name != IDENTIFIER)
     empty.write_csv(tmp_path / "empty.csv")

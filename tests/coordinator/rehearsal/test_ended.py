@@ -83,6 +83,7 @@ def test_a_signal_ends_everything_before_the_program_ends(rehearsal: Rehearsal) 
     assert list(own.iterdir()) == []
 
 
+@pytest.mark.long
 def test_an_end_that_is_interrupted_is_brought_to_its_end(rehearsal: Rehearsal) -> None:
     program, own = rehearsal
     program.send_signal(signal.SIGHUP)
@@ -103,6 +104,7 @@ def test_a_killed_program_leaves_nothing_and_neither_does_a_worker_that_stands_s
     eventually(lambda: not processes(own) and not list(own.iterdir()))
 
 
+@pytest.mark.long
 def test_a_program_that_is_killed_with_its_guardian_leaves_no_process(rehearsal: Rehearsal) -> None:
     program, own = rehearsal
     (guardian,) = (pid for pid in processes(own) if b"rehearsal.guardian" in Path(f"/proc/{pid}/cmdline").read_bytes())

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from typer.testing import CliRunner
 
+import gemel
 from gemel.common.command import app
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
@@ -16,7 +18,8 @@ N, COMMON = 300, 150
 BORN = "date_of_birth"
 
 
-def test_a_date_in_parts_other_encodings_and_other_words(tmp_path: Path) -> None:
+@pytest.mark.parametrize("through_services", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_date_in_parts_other_encodings_and_other_words(tmp_path: Path, through_services: bool) -> None:
     alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(21))
     parts = [
         pl.col(BORN).str.slice(at, n).alias(name) for name, at, n in (("Jahr", 0, 4), ("Monat", 5, 2), ("Tag", 8, 2))
@@ -37,6 +40,12 @@ def test_a_date_in_parts_other_encodings_and_other_words(tmp_path: Path) -> None
     assert "columns: {alice: [Jahr, Monat, Tag], bob: date_of_birth}" in specification.read_text()
     assert "Mensch" not in specification.read_text().replace("Left out: Mensch", "")
 
+    judged = gemel.link(tmp_path / "a.csv", tmp_path / "b.csv", specification.read_text(), threads=1).evaluate(
+        tmp_path / "a.csv", tmp_path / "b.csv", ("Mensch", "human")
+    )
+    assert judged.at_decision.f1 >= 0.97
+    if not through_services:
+        return
     rehearsed = CliRunner().invoke(app, ["rehearse", str(specification), *files, *truth, "--out", str(out)])
     assert rehearsed.exit_code == 0, rehearsed.output
     profiles = json.loads((out / "profiles.json").read_text())

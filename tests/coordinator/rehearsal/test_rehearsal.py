@@ -82,6 +82,7 @@ def ended(pid: int) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_what_a_rehearsal_leaves_behind(
     files: tuple[Path, Path, Specification],
     tmp_path: Path,

@@ -17,10 +17,10 @@ def test_closed_form_is_the_series(f, rate):
     assert float(expected_reciprocal(f, rate)) == pytest.approx(definition.expected_reciprocal(f, rate), rel=1e-10)
 
 
-@pytest.mark.parametrize("f", [1, 2, 3, 10, 100, 5_000])
-@pytest.mark.parametrize("rate", [1e-300, 1e-9, 0.5, 1.0, 2.0, 9.9, 10.1, 4_999.0, 1e5])
-def test_closed_form_at_its_seams(f, rate):
-    assert float(expected_reciprocal(f, rate)) == pytest.approx(definition.expected_reciprocal(f, rate), rel=1e-10)
+@pytest.mark.parametrize("rate", [1e-300, 0.5, 9.9, 10.1, 1e5])
+def test_closed_form_at_its_seams(rate):
+    for f in (1, 2, 10, 5_000):
+        assert float(expected_reciprocal(f, rate)) == pytest.approx(definition.expected_reciprocal(f, rate), rel=1e-10)
 
 
 def test_no_one_outside_the_sample_leaves_one_in_f():

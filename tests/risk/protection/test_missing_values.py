@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,9 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from gemel.common.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.protection import Levels, Methods, Policy, Request, protect
 from gemel.risk.protection.changes import numeric
@@ -32,24 +33,25 @@ a,2698,175
 """Two records lack one of the two numbers."""
 
 
-def command(folder: Path, records: str, options: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, records: str, options: str) -> str:
+    """What `gemel risk protect` prints."""
     (folder / "records.csv").write_text(records)
     line = f"risk protect records.csv --keys k --fraction .1 --max-record-risk 1 --no-frontier {options} --out out.csv"
-    return subprocess.run(
-        [sys.executable, "-m", "gemel", *line.split()], cwd=folder, capture_output=True, text=True, check=False
-    )
+    with chdir(folder):
+        done = CliRunner(env={"COLUMNS": "300"}).invoke(app, line.split(), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 @pytest.mark.parametrize("options", ["--microaggregate wage,bonus --group 3", "--noise wage=.1,bonus=.1"])
 def test_no_number_leaves_as_it_was_because_its_record_lacks_another(tmp_path: Path, options: str) -> None:
-    done = command(tmp_path, WAGES, options)
-    assert done.returncode == 0, done.stderr
+    printed = command(tmp_path, WAGES, options)
     made = pl.read_csv(tmp_path / "out.csv")
     before = pl.read_csv(tmp_path / "records.csv")
     for name in ("wage", "bonus"):
         assert made[name].is_null().equals(before[name].is_null())
         assert not set(made[name].drop_nulls().to_list()) & set(before[name].drop_nulls().to_list())
-        assert f"{name}: " in done.stdout
+        assert f"{name}: " in printed
     log = json.loads((tmp_path / "out.log.json").read_text())
     assert [(c["variable"], c["values"]) for c in log["changes"]] == [("wage", 6), ("bonus", 6)]
 
@@ -63,14 +65,13 @@ def test_no_number_leaves_as_it_was_because_its_record_lacks_another(tmp_path: P
 )
 def test_a_number_that_cannot_be_protected_is_suppressed_and_named(tmp_path: Path, options: str, because: str) -> None:
     rows = [f"{'ab'[i % 2]},{2000 + 7 * i * i},{'77' if i < 2 else ''}" for i in range(8)]
-    done = command(tmp_path, "k,wage,bonus\n" + "\n".join(rows), f"{options} --json out.json --report out.html")
-    assert done.returncode == 0, done.stderr
+    printed = command(tmp_path, "k,wage,bonus\n" + "\n".join(rows), f"{options} --json out.json --report out.html")
     made = pl.read_csv(tmp_path / "out.csv")
     assert made["bonus"].null_count() == 8
     assert made["wage"].null_count() == 0
-    assert "bonus: suppression of numbers" in done.stdout
-    assert because in done.stdout
-    assert "2 values" in done.stdout
+    assert "bonus: suppression of numbers" in printed
+    assert because in printed
+    assert "2 values" in printed
     for path, find in (("out.log.json", lambda d: d), ("out.json", lambda d: d["log"])):
         changes = find(json.loads((tmp_path / path).read_text()))["changes"]
         (own,) = [c for c in changes if c["method"] == "suppression of numbers"]
