@@ -103,8 +103,6 @@ def specification_digest(spec: Specification) -> bytes:
         del content["retention"]["releases_days"]
     if spec.mode != "shared":
         del content["compute"]
-    if spec.sealing == "listed":
-        del content["sealing"]
     if spec.cryptography == "default":
         del content["cryptography"]
     if spec.latent is not None:

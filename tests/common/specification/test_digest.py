@@ -56,7 +56,6 @@ def test_spelling_does_not_change_them() -> None:
         {"model__u": "free"},
         {"release__bob": "nothing"},
         {"retention__maps_days": 91},
-        {"sealing": "hybrid"},
         {"custodians__bob__identifier": "other"},
         {"fields__0__levels": "em15"},
         {"fields__0__columns": {"alice": "x", "bob": "y"}},
@@ -104,7 +103,6 @@ def test_another_unicode_table_is_another_encoding(monkeypatch: MonkeyPatch) -> 
 def test_the_specification_digest_is_as_documented() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON without what is newer and not set.
     newer = {
-        "sealing": True,
         "cryptography": True,
         "leakage": {"partial_register", "full_register"},
         "resolution": {"max_joins", "max_requested"},
