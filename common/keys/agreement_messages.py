@@ -199,8 +199,8 @@ def _other_suite(where: str) -> GemelError:
         ErrorCode.WRONG_STATE,
         "the other custodian's message is by another suite of algorithms than the specification names",
         where=where,
-        remedy="nothing was agreed; install the same release at both custodians, then let the coordinator open a new "
-        "epoch of the project (`gemel project new-epoch`)",
+        remedy="nothing was agreed; compare the specification's digest with the other custodian, then let the "
+        "coordinator open a new epoch of the project (`gemel project new-epoch`)",
     )
 
 

@@ -15,7 +15,7 @@ from gemel.common.pki.members import Member, Members
 
 
 def listed_owner(members: Members, task: Task) -> Member:
-    """The project's owner, as the membership list has it; the only coordinator, where Carole's release names no owner.
+    """The project's owner, as the membership list has it.
 
     Raises
     ------
