@@ -5,7 +5,7 @@ from __future__ import annotations
 WIRE = "linkage.v1"
 """The protobuf package of every message and service."""
 
-PROTOCOL = 3
+PROTOCOL = 1
 """What two parties expect of each other beyond the form of messages. Raised when a release must refuse another for it;
 `common/rpc/protocol.py` has what is still taken."""
 
@@ -13,7 +13,7 @@ CLEANING_EDITION = 1
 """Raised when a cleaning step or a default missing code changes meaning; part of the encoding digest, because two
 custodians who clean differently sign equal people differently."""
 
-CUSTODIAN_STATE = 6
+CUSTODIAN_STATE = 1
 """Tables of a custodian's own database: the newest of `common/custodian/state/migrations/versions`. Every change of a
 table raises it."""
 

@@ -6,7 +6,6 @@ Two checkpoints of one size and different roots, both with her signature, prove 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -49,8 +48,8 @@ class Checkpoint:
     signature
         By the linker's identity, 64 bytes; no bytes where only the note is there, as other programs keep it.
     note
-        The linker's signature of the same as a signed note, as in its line (see `signed_note`); no bytes in what
-        former releases have kept.
+        The linker's signature of the same as a signed note, as in its line (see `signed_note`); no bytes where it was
+        not asked for.
     """
 
     log: str
@@ -105,59 +104,23 @@ class Checkpoint:
         witness.verify(signature, SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def to_text(self, *cosigned: NoteLine) -> str:
-        """As a signed note, to be kept or compared; as one line of JSON where there is no signature of a note.
+        """As a signed note, to be kept or compared.
 
         The note has a second line by the log: time and signature in Gemel's own form, which others ignore. Those of
         witnesses follow.
         """
-        if self.note:
-            return str(CheckpointNote(self.log, self.size, self.root, (*self._lines(), *cosigned)))
-        return json.dumps(
-            {
-                "log": self.log,
-                "size": self.size,
-                "root": self.root.hex(),
-                "at": self.at,
-                "signature": self.signature.hex(),
-            }
-        )
+        return str(CheckpointNote(self.log, self.size, self.root, (*self._lines(), *cosigned)))
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Checkpoint:
-        """Read what `to_text` wrote; it is not verified.
+        """Read what `to_text` wrote; it is not verified. Other signatures in it, such as cosignatures, are left.
 
         Raises
         ------
         GemelError
             AUDIT if it is anything else.
         """
-        if not text.startswith("{"):
-            return cls._of_note(CheckpointNote.read(text, where), where)
-        try:
-            found = json.loads(text)
-            log, size, at = found["log"], found["size"], found["at"]
-            root, signature = bytes.fromhex(found["root"]), bytes.fromhex(found["signature"])
-            if not isinstance(log, str) or type(size) is not int or type(at) is not int:
-                raise TypeError
-        except (ValueError, KeyError, TypeError):
-            raise GemelError(
-                ErrorCode.AUDIT,
-                "a checkpoint must be one line of JSON with log, size, root, at and signature",
-                where=where,
-                remedy="use the file as 'gemel audit checkpoint' wrote it",
-            ) from None
-        return cls(log, size, root, at, signature)
-
-    def _lines(self) -> Iterator[NoteLine]:
-        yield NoteLine(origin(self.log), self.note)
-        if self.signature:
-            yield NoteLine(
-                origin(self.log), _own_key_id(self.log) + self.at.to_bytes(TIME_BYTES, "big") + self.signature
-            )
-
-    @classmethod
-    def _of_note(cls, note: CheckpointNote, where: str) -> Checkpoint:
-        """From a note; other signatures in it, such as cosignatures, are left."""
+        note = CheckpointNote.read(text, where)
         own, at, signature, standard = _own_key_id(note.log), 0, b"", b""
         for line in note.lines:
             if line.name != origin(note.log):
@@ -167,9 +130,17 @@ class Checkpoint:
                 signature = line.content[-SIGNATURE_BYTES:]
             elif len(line.content) == NOTE_BYTES:
                 standard = line.content
-        if not standard or at > LARGEST:
+        if not (standard or signature) or at > LARGEST:
             raise GemelError(ErrorCode.AUDIT, "a checkpoint's note has no signature by the log itself", where=where)
         return cls(note.log, note.size, note.root, at, signature, standard)
+
+    def _lines(self) -> Iterator[NoteLine]:
+        if self.note:
+            yield NoteLine(origin(self.log), self.note)
+        if self.signature:
+            yield NoteLine(
+                origin(self.log), _own_key_id(self.log) + self.at.to_bytes(TIME_BYTES, "big") + self.signature
+            )
 
 
 def _own_key_id(log: str) -> bytes:

@@ -17,7 +17,7 @@ def normalized_reason(reason: str) -> str:
     GemelError
         PARAMETER if it is too short or too long.
     """
-    text = _one_line(reason)
+    text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:
         raise GemelError(
             ErrorCode.PARAMETER,
@@ -27,13 +27,3 @@ def normalized_reason(reason: str) -> str:
             remedy="state the grounds so that a reader of the audit log understands them years later",
         )
     return text
-
-
-def kept_reason(reason: str) -> str:
-    """A reason that a former release kept at any length, or none, as `normalized_reason` accepts it."""
-    text = _one_line(_one_line(reason)[:MAX_REASON])
-    return text if len(text) >= MIN_REASON else "declined without a reason in words"
-
-
-def _one_line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

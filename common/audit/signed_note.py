@@ -99,11 +99,10 @@ class CheckpointNote:
 
 
 def notes_in(content: str) -> Iterator[str]:
-    """The notes, and other lines, of a text that has several, one after another."""
+    """The notes of a text that has several, one after another."""
     part: list[str] = []
     for line in content.splitlines():
-        signed = any(each.startswith(_DASH) for each in part)
-        if part and (part[0].startswith("{") or (signed and not line.startswith(_DASH))):
+        if not line.startswith(_DASH) and any(each.startswith(_DASH) for each in part):
             yield "\n".join(part)
             part = []
         if part or line.strip():

@@ -262,8 +262,8 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
         ] = False,
         as_json: Json = False,
     ) -> None:
-        """Print every checkpoint of Carole's audit log that was verified here, as signed notes, one after another, and
-        those of former releases a line each: evidence for `gemel audit verify --kept`.
+        """Print every checkpoint of Carole's audit log that was verified here, as signed notes, one after another:
+        evidence for `gemel audit verify --kept`.
 
         The service compares each new one with them by itself. They come from the running service; where none runs, they
         are read from its state.

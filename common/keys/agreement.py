@@ -24,9 +24,8 @@ salted with the transcript. So both proofs fail when either side saw another key
 whoever records the messages has to break both, X25519 and ML-KEM-768.
 
 The custodians need not be online together: `export` gives the whole state, *with the private keys*, for the custodian's
-vault, and `resume` continues from it. An agreement that a former release began, by X25519 alone, ends as it began: the
-own state decides that, never a message. In the approved suite, which the specification names, ML-KEM-1024 and P-384 are
-in the place of these two, in version 3 of messages, transcript and state.
+vault, and `resume` continues from it. In the approved suite, which the specification names, ML-KEM-1024 and P-384 are
+in the place of these two, in messages, transcript and state with marks of their own.
 """
 
 from __future__ import annotations
@@ -39,15 +38,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.agreement_messages import (
-    APPROVED_VERSION,
     DIGEST_BYTES,
-    VERSION,
     Confirmation,
     Offer,
     Terms,
     read_confirmation,
     read_offer,
-    suite_of,
 )
 from gemel.common.keys.agreement_state import AgreementState, malformed_state
 from gemel.common.keys.derivation import Seed
@@ -96,7 +92,6 @@ class Agreement:
         suite: Suite = Suite.DEFAULT,
         _ephemeral: X25519PrivateKey | EllipticCurvePrivateKey | Ephemeral | None = None,
         _encapsulation: Encapsulation | None = None,
-        _version: int | None = None,
     ) -> None:
         if peer == identity.public:
             raise GemelError(
@@ -109,12 +104,11 @@ class Agreement:
         self.side = side
         self._identity = identity
         self._peer = peer
-        self._version = _version or (APPROVED_VERSION if suite is Suite.APPROVED else VERSION)
-        self.suite = suite_of(self._version)
-        given = _ephemeral or Ephemeral.create(self.suite)
+        self.suite = suite
+        given = _ephemeral or Ephemeral.create(suite)
         self._ephemeral = given if isinstance(given, Ephemeral) else Ephemeral(given)
         self._ephemeral_public = self._ephemeral.public
-        self._half = (_encapsulation or encapsulation(side, suite=self.suite)) if self._version > 1 else None
+        self._half = _encapsulation or encapsulation(side, suite=suite)
         self._peer_offer = b""
         self._peer_confirmation = b""
         self._canary = b""
@@ -139,14 +133,9 @@ class Agreement:
         return self._own_offer.signed(self._identity)
 
     @property
-    def is_hybrid(self) -> bool:
-        """Whether it is by ML-KEM too, not by X25519 alone."""
-        return self._half is not None
-
-    @property
     def has_offer(self) -> bool:
         """Whether the own offer can be made."""
-        return self._half is None or bool(self._half.part)
+        return bool(self._half.part)
 
     @property
     def has_peer_offer(self) -> bool:
@@ -171,7 +160,7 @@ class Agreement:
         GemelError
             SIGNATURE if the message is malformed, changed, the own one, another's, of another project, for the wrong
             side, or holds a key of low order or none of ML-KEM-768; EPOCH_MISMATCH or ENCODING_MISMATCH if it is of
-            another epoch or encoding; WRONG_STATE if another offer was accepted before, or it is of another version.
+            another epoch or encoding; WRONG_STATE if another offer was accepted before, or it is by another suite.
         """
         if self.has_peer_offer:
             if message == self._peer_offer:
@@ -179,7 +168,7 @@ class Agreement:
             self._refuse("a second, different offer of the other custodian", _AGAIN, code=ErrorCode.WRONG_STATE)
         if self.has_offer and message == self.offer:
             self._refuse("this custodian's own offer came back as the other's", "report it to the linkage unit")
-        offer = read_offer(message, self._peer, self._where("offer"), self._version)
+        offer = read_offer(message, self._peer, self._where("offer"), self.suite)
         self._check_terms(offer.terms, offer.side)
         if offer.ephemeral == self._ephemeral_public:
             self._refuse("the other custodian offers this custodian's own ephemeral key", _AGAIN)
@@ -188,12 +177,10 @@ class Agreement:
         except ValueError:
             fault = "a point of low order" if self.suite is Suite.DEFAULT else f"no point of {CURVES[self.suite]}"
             self._refuse(f"the other custodian's ephemeral key is {fault}", _AGAIN)
-        if self._half is not None:
-            assert offer.encapsulation is not None  # noqa: S101 - of this version
-            try:
-                shared = self._half.secret(offer.encapsulation) + shared
-            except ValueError:
-                self._refuse(f"the other custodian's offer holds no public key of {_MLKEM[self.suite]}", _AGAIN)
+        try:
+            shared = self._half.secret(offer.encapsulation) + shared
+        except ValueError:
+            self._refuse(f"the other custodian's offer holds no public key of {_MLKEM[self.suite]}", _AGAIN)
         self._transcript = Transcript.of(self._own_offer, offer, shared)
         self._peer_offer = message
 
@@ -231,7 +218,7 @@ class Agreement:
         self._canary = canary
         mac = transcript.confirmation(self.side, canary)
         digest = transcript.digest
-        return Confirmation(self.terms, self.side, digest, canary, mac, self._version).signed(self._identity)
+        return Confirmation(self.terms, self.side, digest, canary, mac, self.suite).signed(self._identity)
 
     def accept_confirmation(self, message: bytes) -> None:
         """Take the other custodian's confirmation; then the seed is agreed.
@@ -252,7 +239,7 @@ class Agreement:
         if self.is_agreed and message == self._peer_confirmation:
             return
         transcript = self._shared_transcript()
-        confirmation = read_confirmation(message, self._peer, self._where("confirmation"), self._version)
+        confirmation = read_confirmation(message, self._peer, self._where("confirmation"), self.suite)
         self._check_terms(confirmation.terms, confirmation.side)
         if not hmac.compare_digest(confirmation.transcript, transcript.digest):
             self._refuse(
@@ -291,13 +278,13 @@ class Agreement:
     def export(self) -> bytes:
         """The whole state *with the private keys*, to be kept encrypted; see `Vault.protect`."""
         return AgreementState(
-            self._version,
+            self.suite,
             self.terms,
             self.side,
             self._identity.public.raw,
             self._peer.raw,
             self._ephemeral.state,
-            b"" if self._half is None else self._half.state,
+            self._half.state,
             self._peer_offer,
             self._canary,
             self._peer_confirmation,
@@ -321,12 +308,12 @@ class Agreement:
                 remedy=f"restore the former identity, or {_AGAIN}",
             )
         try:
-            half = encapsulation(kept.side, kept.encapsulation, suite_of(kept.version)) if kept.version > 1 else None
-            ephemeral = Ephemeral.restored(suite_of(kept.version), kept.ephemeral)
+            half = encapsulation(kept.side, kept.encapsulation, kept.suite)
+            ephemeral = Ephemeral.restored(kept.suite, kept.ephemeral)
         except ValueError:
             raise malformed_state() from None
         agreement = cls(
-            kept.terms, kept.side, identity, peer, _ephemeral=ephemeral, _encapsulation=half, _version=kept.version
+            kept.terms, kept.side, identity, peer, suite=kept.suite, _ephemeral=ephemeral, _encapsulation=half
         )
         if kept.peer_offer:
             agreement.accept_offer(kept.peer_offer)
@@ -338,8 +325,7 @@ class Agreement:
 
     @property
     def _own_offer(self) -> Offer:
-        half = None if self._half is None else self._half.part
-        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral_public, half)
+        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral_public, self._half.part)
 
     def _shared_transcript(self) -> Transcript:
         if self._transcript is None:

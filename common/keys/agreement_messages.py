@@ -1,10 +1,8 @@
 """The two messages of the seed agreement as bytes: canonical, bounded, signed.
 
 A message is a frame of parts (see `framing`): its version and kind, its terms, its sender, its content, and an Ed25519
-signature over all of these. It holds no secret. In version 2 an offer has the sender's part of ML-KEM-768
-(`encapsulation`), and version 3 is the same by the approved suite; version 1 is of agreements that a former release
-began. Reading is strict: a message that is not
-canonical, is too long, or has bytes after its end is refused before any of it is used.
+signature over all of these. It holds no secret. The approved suite has a version of its own. Reading is strict: a
+message that is not canonical, is too long, or has bytes after its end is refused before any of it is used.
 """
 
 from __future__ import annotations
@@ -27,25 +25,10 @@ MESSAGE_LIMIT = 4096
 DIGEST_BYTES = 32
 PROJECT_LIMIT = 256
 
-VERSION = 2
-"""Of a new agreement."""
-
-APPROVED_VERSION = 3
-"""Of a new one in the approved suite."""
-
-_MAGICS = {
-    1: b"gemel seed agreement 1",
-    VERSION: b"gemel seed agreement 2",
-    APPROVED_VERSION: b"gemel seed agreement 3",
-}
+_MAGICS = {Suite.DEFAULT: b"gemel seed agreement 1", Suite.APPROVED: b"gemel seed agreement 2"}
 _OFFER = b"offer"
 _CONFIRMATION = b"confirmation"
 _PURPOSES = {_OFFER: SigningPurpose.AGREEMENT_OFFER, _CONFIRMATION: SigningPurpose.AGREEMENT_CONFIRMATION}
-
-
-def suite_of(version: int) -> Suite:
-    """The suite of an agreement of this version."""
-    return Suite.APPROVED if version == APPROVED_VERSION else Suite.DEFAULT
 
 
 @dataclass(frozen=True)
@@ -90,31 +73,23 @@ class Terms:
 
 @dataclass(frozen=True)
 class Offer:
-    """One custodian's ephemeral public key, offered under its identity.
-
-    Attributes
-    ----------
-    encapsulation
-        Its part of ML-KEM; None in version 1.
-    """
+    """One custodian's ephemeral public key and its part of ML-KEM, offered under its identity."""
 
     terms: Terms
     side: Side
     identity: bytes
     ephemeral: bytes
-    encapsulation: bytes | None = None
+    encapsulation: bytes
 
     @property
-    def version(self) -> int:
-        """The version of the message."""
-        if self.encapsulation is None:
-            return 1
-        return APPROVED_VERSION if len(self.ephemeral) == PUBLIC_LENGTHS[Suite.APPROVED] else VERSION
+    def suite(self) -> Suite:
+        """The suite that it is by."""
+        return Suite.APPROVED if len(self.ephemeral) == PUBLIC_LENGTHS[Suite.APPROVED] else Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
         """The message, signed."""
-        half = () if self.encapsulation is None else (self.encapsulation,)
-        return _sign(identity, self.version, _OFFER, self.terms, self.side, self.identity, self.ephemeral, *half)
+        keys = self.identity, self.ephemeral, self.encapsulation
+        return _sign(identity, self.suite, _OFFER, self.terms, self.side, *keys)
 
 
 @dataclass(frozen=True)
@@ -126,72 +101,72 @@ class Confirmation:
     transcript: bytes
     canary: bytes
     mac: bytes
-    version: int = VERSION
+    suite: Suite = Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
         """The message, signed."""
-        return _sign(
-            identity, self.version, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac
-        )
+        return _sign(identity, self.suite, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac)
 
 
-def read_offer(message: bytes, sender: PublicIdentity, where: str, version: int = VERSION) -> Offer:
+def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Offer:
     """Read an offer that `sender` must have signed.
 
     Raises
     ------
     GemelError
-        SIGNATURE if it is not a well-formed offer, or not of that identity; WRONG_STATE if it is of another version.
+        SIGNATURE if it is not a well-formed offer, or not of that identity; WRONG_STATE if it is by another suite.
     """
-    suite = suite_of(version)
     lengths = [part_bytes(side, suite) for side in Side]
-    half = [Part("encapsulation", min(lengths), max(lengths))] if version > 1 else []
-    keys = [Part.fixed("identity", PUBLIC_BYTES), Part.fixed("ephemeral key", PUBLIC_LENGTHS[suite]), *half]
-    terms, side, (identity, ephemeral, *found) = _read(message, version, _OFFER, keys, sender, where)
+    keys = [
+        Part.fixed("identity", PUBLIC_BYTES),
+        Part.fixed("ephemeral key", PUBLIC_LENGTHS[suite]),
+        Part("encapsulation", min(lengths), max(lengths)),
+    ]
+    terms, side, (identity, ephemeral, half) = _read(message, suite, _OFFER, keys, sender, where)
     if identity != sender.raw:
         # Not reachable by an outsider: the signature is valid. The sender names a key that is not its own.
         raise _refused(where, "the message names another identity than the one that signed it")
-    if found and len(found[0]) != part_bytes(side, suite):
-        raise _refused(where, "its part of ML-KEM has the length of the other side's", f"{len(found[0])} bytes")
-    return Offer(terms, side, identity, ephemeral, *found)
+    if len(half) != part_bytes(side, suite):
+        raise _refused(where, "its part of ML-KEM has the length of the other side's", f"{len(half)} bytes")
+    return Offer(terms, side, identity, ephemeral, half)
 
 
-def read_confirmation(message: bytes, sender: PublicIdentity, where: str, version: int = VERSION) -> Confirmation:
+def read_confirmation(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Confirmation:
     """Read a confirmation that `sender` must have signed.
 
     Raises
     ------
     GemelError
-        SIGNATURE if it is not a well-formed confirmation, or not of that identity; WRONG_STATE if it is of another
-        version.
+        SIGNATURE if it is not a well-formed confirmation, or not of that identity; WRONG_STATE if it is by another
+        suite.
     """
     terms, side, (transcript, canary, mac) = _read(
         message,
-        version,
+        suite,
         _CONFIRMATION,
         [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")],
         sender,
         where,
     )
-    return Confirmation(terms, side, transcript, canary, mac, version)
+    return Confirmation(terms, side, transcript, canary, mac, suite)
 
 
-def _sign(identity: Identity, version: int, kind: bytes, terms: Terms, side: Side, *signed_parts: bytes) -> bytes:
-    parts = (_MAGICS[version], kind, *terms.parts, side.value.encode(), *signed_parts)
+def _sign(identity: Identity, suite: Suite, kind: bytes, terms: Terms, side: Side, *signed_parts: bytes) -> bytes:
+    parts = (_MAGICS[suite], kind, *terms.parts, side.value.encode(), *signed_parts)
     return frame(*parts, identity.sign(_PURPOSES[kind], *parts))
 
 
 def _read(
-    message: bytes, version: int, kind: bytes, signed_parts: list[Part], sender: PublicIdentity, where: str
+    message: bytes, suite: Suite, kind: bytes, signed_parts: list[Part], sender: PublicIdentity, where: str
 ) -> tuple[Terms, Side, list[bytes]]:
     if len(message) > MESSAGE_LIMIT:
         raise _refused(where, f"an agreement message must have at most {MESSAGE_LIMIT} bytes", f"{len(message)} bytes")
     for other, magic in _MAGICS.items():
         # Not verified yet, and believed no further than this: whatever it is, nothing is agreed.
-        if other != version and message.startswith(frame(magic)):
-            raise _other_version(where, version, other)
+        if other is not suite and message.startswith(frame(magic)):
+            raise _other_suite(where)
     expected = [
-        Part.fixed("magic", len(_MAGICS[version])),
+        Part.fixed("magic", len(_MAGICS[suite])),
         Part("kind", 1, 32),
         Part("project", 1, PROJECT_LIMIT),
         Part.fixed("encoding digest", DIGEST_BYTES),
@@ -207,7 +182,7 @@ def _read(
     except (FramingError, ValueError) as error:
         reason = str(error) if isinstance(error, FramingError) else "a part holds text that is not valid there"
         raise _refused(where, f"this is not a well-formed {kind.decode()} message: {reason}") from None
-    if magic != _MAGICS[version] or actual_kind != kind:
+    if magic != _MAGICS[suite] or actual_kind != kind:
         raise _refused(where, f"this is not a message of the kind '{kind.decode()}' of this version")
     sender_signed = sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1])
     if not sender_signed:
@@ -219,20 +194,13 @@ def _read(
     return Terms(project, parts[3], int.from_bytes(parts[4], "big")), side, parts[6:-1]
 
 
-def _of_other(version: int, other: int) -> str:
-    if APPROVED_VERSION in (version, other):
-        return "a message by another suite of algorithms than the specification names"
-    return "a message of an older release" if other < version else "a message of a newer release"
-
-
-def _other_version(where: str, version: int, other: int) -> GemelError:
+def _other_suite(where: str) -> GemelError:
     return GemelError(
         ErrorCode.WRONG_STATE,
-        f"this agreement is of version {version}, and the other custodian's message of version {other}",
+        "the other custodian's message is by another suite of algorithms than the specification names",
         where=where,
-        got=_of_other(version, other),
-        remedy="nothing was agreed; install the same release at both custodians, then let the coordinator open a new "
-        "epoch of the project (`gemel project new-epoch`)",
+        remedy="nothing was agreed; compare the specification's digest with the other custodian, then let the "
+        "coordinator open a new epoch of the project (`gemel project new-epoch`)",
     )
 
 

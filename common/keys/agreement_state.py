@@ -1,21 +1,18 @@
-"""What a custodian keeps of a seed agreement, *with its private keys*, as bytes for its vault.
-
-Version 2 has the half of ML-KEM-768, version 3 the keys of the approved suite; version 1 is of agreements that a former
-release began, which end as they began.
-"""
+"""What a custodian keeps of a seed agreement, *with its private keys*, as bytes for its vault."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms, suite_of
+from gemel.common.keys.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms
 from gemel.common.keys.encapsulation import STATE_BYTES
 from gemel.common.keys.ephemeral import STATE_LENGTHS
 from gemel.common.keys.framing import FramingError, Part, frame, unframe
 from gemel.common.parties import Side
+from gemel.common.suite import Suite
 
-_MARKS = {1: b"gemel seed agreement state 1", 2: b"gemel seed agreement state 2", 3: b"gemel seed agreement state 3"}
+_MARKS = {Suite.DEFAULT: b"gemel seed agreement state 1", Suite.APPROVED: b"gemel seed agreement state 2"}
 
 
 @dataclass(frozen=True)
@@ -29,12 +26,12 @@ class AgreementState:
     ephemeral
         The own private key on the curve, raw.
     encapsulation
-        The own half of ML-KEM, empty in version 1.
+        The own half of ML-KEM; empty where it answers an offer that has not arrived.
     peer_offer, canary, peer_confirmation
         Empty where there is none yet.
     """
 
-    version: int
+    suite: Suite
     terms: Terms
     side: Side
     identity: bytes
@@ -47,15 +44,14 @@ class AgreementState:
 
     def pack(self) -> bytes:
         """The state as bytes."""
-        half = (self.encapsulation,) if self.version > 1 else ()
         return frame(
-            _MARKS[self.version],
+            _MARKS[self.suite],
             *self.terms.parts,
             self.side.value.encode(),
             self.identity,
             self.peer,
             self.ephemeral,
-            *half,
+            self.encapsulation,
             self.peer_offer,
             self.canary,
             self.peer_confirmation,
@@ -70,18 +66,13 @@ class AgreementState:
         GemelError
             VAULT if it is malformed.
         """
-        version = next((known for known, mark in _MARKS.items() if content.startswith(frame(mark))), 2)
-        half = [Part("encapsulation", 0, STATE_BYTES)] if version > 1 else []
-        private = Part.fixed("ephemeral key", STATE_LENGTHS[suite_of(version)])
+        suite = Suite.APPROVED if content.startswith(frame(_MARKS[Suite.APPROVED])) else Suite.DEFAULT
+        private = [Part.fixed("ephemeral key", STATE_LENGTHS[suite]), Part("encapsulation", 0, STATE_BYTES)]
         try:
-            mark, project, digest, epoch, side, *rest = unframe(content, [*_HEAD, private, *half, *_TAIL])
-            if mark != _MARKS[version]:
+            mark, project, digest, epoch, side, *rest = unframe(content, [*_HEAD, *private, *_TAIL])
+            if mark != _MARKS[suite]:
                 raise ValueError("another version")
-            if version == 1:
-                rest.insert(3, b"")
-            return cls(
-                version, Terms(project.decode(), digest, int.from_bytes(epoch, "big")), Side(side.decode()), *rest
-            )
+            return cls(suite, Terms(project.decode(), digest, int.from_bytes(epoch, "big")), Side(side.decode()), *rest)
         except (FramingError, ValueError):
             raise malformed_state() from None
 
@@ -97,7 +88,7 @@ def malformed_state() -> GemelError:
 
 
 _HEAD = [
-    Part.fixed("version", len(_MARKS[1])),
+    Part.fixed("version", len(_MARKS[Suite.DEFAULT])),
     Part("project", 1, PROJECT_LIMIT),
     Part.fixed("encoding digest", DIGEST_BYTES),
     Part.fixed("epoch", 4),

@@ -36,12 +36,8 @@ def verify_new_epoch(
 
 
 def approval_parts(project: str, specification_digest: bytes, epoch: int) -> tuple[bytes, ...]:
-    """What an approval signs: a specification, and after the first epoch also the epoch.
-
-    A consent to one epoch is none to another; that of the first has the form it had before there were others.
-    """
-    parts = project.encode(), specification_digest
-    return parts if epoch == 1 else (*parts, _number(epoch))
+    """What an approval signs: a consent to one epoch is none to another."""
+    return project.encode(), specification_digest, _number(epoch)
 
 
 def _opening(project: str, encoding_digest: bytes, epoch: int, reason: str) -> tuple[bytes, ...]:

@@ -20,7 +20,7 @@ def require_suite(suite: Suite, where: str) -> None:
     """
     try:
         key = new_key(suite)
-        hpke_suite(suite).encrypt(b"", key.public.hybrid, info=b"")
+        hpke_suite(suite).encrypt(b"", key.public.hpke, info=b"")
     except (UnsupportedAlgorithm, InternalError):
         raise GemelError(
             ErrorCode.CONFIGURATION,

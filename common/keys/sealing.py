@@ -5,8 +5,8 @@ member cannot be read. A sealed message is::
 
     header | chunk 0 | chunk 1 | ... | last chunk
 
-The header begins with ``"gemel sealed 2\\n"``, or 3 for a key of the approved suite, and brings a content key by HPKE;
-to a recipient with a key of a former release it is of version 1 (`content_key`). Every chunk is 64 KiB of content under
+The header begins with ``"gemel sealed 1\\n"``, or 2 for a key of the approved suite, and brings a content key by HPKE
+(`content_key`). Every chunk is 64 KiB of content under
 AES-256-GCM and a 16-byte tag, the last one is shorter or equal. The nonce is the chunk's index and a flag that is set
 in the last chunk alone; so a message with a missing, repeated, moved or added chunk, or cut short, fails to open. The
 context - project, run, recipient - is bound to the header, and is associated data of each chunk as well.

@@ -1,8 +1,7 @@
 """A recipient's long-term key, to which its share of a result is sealed.
 
 It is *hybrid*: a key of ML-KEM-768 (FIPS 203) and one of X25519, and whoever wants to open what is sealed to it must
-break both. What is recorded today then stays closed to a later quantum computer. Keys of former releases are of X25519
-alone; they are read, and sealed to, as they were, until their owner makes a new one (`SealingKey.renewed`).
+break both. What is recorded today then stays closed to a later quantum computer.
 
 In the approved suite it is of ML-KEM-1024 and ECDH on P-384 (FIPS 203, SP 800-56A). What is sealed in a project of that
 suite is sealed to such a key only; a party that has one uses it in every project.
@@ -44,14 +43,14 @@ from gemel.common.keys.key_file import PUBLIC_BYTES, PublicKey, StoredKey, load_
 from gemel.common.suite import Suite
 
 MLKEM_PUBLIC_BYTES = 1184
-HYBRID_PUBLIC_BYTES = MLKEM_PUBLIC_BYTES + PUBLIC_BYTES
+DEFAULT_PUBLIC_BYTES = MLKEM_PUBLIC_BYTES + PUBLIC_BYTES
 MLKEM1024_PUBLIC_BYTES = 1568
 P384_PUBLIC_BYTES = 97
 """A point, not compressed."""
 APPROVED_PUBLIC_BYTES = MLKEM1024_PUBLIC_BYTES + P384_PUBLIC_BYTES
 
 ALGORITHMS = {Suite.DEFAULT: "ML-KEM-768 and X25519", Suite.APPROVED: "ML-KEM-1024 and P-384"}
-"""Of a hybrid key, by suite."""
+"""Of a key, by suite."""
 
 _CONTENT = "the sealing key"
 _EXPECTED = "private keys of ML-KEM-768 and X25519, or of ML-KEM-1024 and P-384,"
@@ -60,7 +59,7 @@ _LOST = "restore the file from its backup; what was sealed to a lost key cannot 
 
 @dataclass(frozen=True)
 class SealingPublicKey(PublicKey):
-    """A recipient's public key: hybrid, of either suite, or of a former release.
+    """A recipient's public key, of either suite.
 
     Raises
     ------
@@ -68,27 +67,21 @@ class SealingPublicKey(PublicKey):
         SEALED if `raw` has another length, or a part that can be checked is no public key.
     """
 
-    KIND = "ML-KEM-768 and X25519 (or ML-KEM-1024 and P-384; or, of a former release, X25519)"
+    KIND = "ML-KEM-768 and X25519 (or ML-KEM-1024 and P-384)"
     CODE = ErrorCode.SEALED
-    LENGTHS = (HYBRID_PUBLIC_BYTES, APPROVED_PUBLIC_BYTES, PUBLIC_BYTES)
+    LENGTHS = (DEFAULT_PUBLIC_BYTES, APPROVED_PUBLIC_BYTES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.is_hybrid:
-            try:
-                _ = self.hybrid
-            except ValueError:
-                raise GemelError(
-                    ErrorCode.SEALED,
-                    f"this is no public key of {ALGORITHMS[self.suite]}",
-                    got=f"a key with the fingerprint {self.fingerprint}",
-                    remedy="ask its owner for a key made by 'gemel init' or 'gemel party'",
-                ) from None
-
-    @property
-    def is_hybrid(self) -> bool:
-        """Whether it is of ML-KEM and a curve, not of X25519 alone."""
-        return len(self.raw) != PUBLIC_BYTES
+        try:
+            _ = self.hpke
+        except ValueError:
+            raise GemelError(
+                ErrorCode.SEALED,
+                f"this is no public key of {ALGORITHMS[self.suite]}",
+                got=f"a key with the fingerprint {self.fingerprint}",
+                remedy="ask its owner for a key made by 'gemel init' or 'gemel party'",
+            ) from None
 
     @property
     def suite(self) -> Suite:
@@ -96,8 +89,8 @@ class SealingPublicKey(PublicKey):
         return Suite.APPROVED if len(self.raw) == APPROVED_PUBLIC_BYTES else Suite.DEFAULT
 
     @property
-    def hybrid(self) -> MLKEM768X25519PublicKey | MLKEM1024P384PublicKey:
-        """A hybrid key, for HPKE; ValueError if it is none."""
+    def hpke(self) -> MLKEM768X25519PublicKey | MLKEM1024P384PublicKey:
+        """The key, for HPKE; ValueError if it is none."""
         if self.suite is Suite.APPROVED:
             return MLKEM1024P384PublicKey(
                 MLKEM1024PublicKey.from_public_bytes(self.raw[:MLKEM1024_PUBLIC_BYTES]),
@@ -110,14 +103,14 @@ class SealingPublicKey(PublicKey):
 
 
 @dataclass(frozen=True)
-class HybridKey:
+class DefaultKey:
     """A private key of ML-KEM-768 and X25519."""
 
     mlkem: MLKEM768PrivateKey = field(repr=False)
     x25519: X25519PrivateKey = field(repr=False)
 
     @classmethod
-    def create(cls) -> HybridKey:
+    def create(cls) -> DefaultKey:
         """A new key from the operating system's randomness."""
         return cls(MLKEM768PrivateKey.generate(), X25519PrivateKey.generate())
 
@@ -166,29 +159,12 @@ class ApprovedKey:
         return self.mlkem, self.p384
 
 
-@dataclass(frozen=True)
-class FormerKey:
-    """A private key of X25519 alone, as former releases made it."""
-
-    x25519: X25519PrivateKey = field(repr=False)
-
-    @property
-    def public(self) -> SealingPublicKey:
-        """The public half."""
-        return SealingPublicKey(self.x25519.public_key().public_bytes_raw())
-
-    @property
-    def stored(self) -> tuple[StoredKey, ...]:
-        """The key as it stands in a file."""
-        return (self.x25519,)
+AnyKey = DefaultKey | ApprovedKey
 
 
-AnyKey = HybridKey | ApprovedKey | FormerKey
-
-
-def new_key(suite: Suite) -> HybridKey | ApprovedKey:
+def new_key(suite: Suite) -> AnyKey:
     """A new key of a suite from the operating system's randomness."""
-    return ApprovedKey.create() if suite is Suite.APPROVED else HybridKey.create()
+    return ApprovedKey.create() if suite is Suite.APPROVED else DefaultKey.create()
 
 
 def p384_bytes(key: EllipticCurvePrivateKey) -> bytes:
@@ -222,11 +198,11 @@ class SealingKey:
 
     @classmethod
     def create(cls, suite: Suite = Suite.DEFAULT) -> SealingKey:
-        """A new hybrid key of a suite from the operating system's randomness."""
+        """A new key of a suite from the operating system's randomness."""
         return cls(new_key(suite))
 
     def renewed(self, suite: Suite = Suite.DEFAULT) -> SealingKey:
-        """With a new hybrid key; the newest of before still opens, and one before that no longer."""
+        """With a new key; the newest of before still opens, and one before that no longer."""
         return SealingKey(new_key(suite), self.newest)
 
     @property
@@ -246,7 +222,7 @@ class SealingKey:
 
     @classmethod
     def load(cls, path: Path) -> SealingKey:
-        """Read the file of `save`, or that of a former release.
+        """Read the file of `save`.
 
         Raises
         ------
@@ -256,17 +232,14 @@ class SealingKey:
         stored = load_keys(path, _CONTENT)
         keys: list[AnyKey] = []
         while stored:
-            first = stored.pop(0)
-            second = stored.pop(0) if stored and isinstance(first, MLKEM768PrivateKey | MLKEM1024PrivateKey) else None
+            first, second = stored.pop(0), stored.pop(0) if stored else None
             if isinstance(first, MLKEM768PrivateKey) and isinstance(second, X25519PrivateKey):
-                keys.append(HybridKey(first, second))
+                keys.append(DefaultKey(first, second))
             elif isinstance(first, MLKEM1024PrivateKey) and _is_p384(second):
                 keys.append(ApprovedKey(first, second))
-            elif isinstance(first, X25519PrivateKey):
-                keys.append(FormerKey(first))
             else:
                 raise unexpected(path, _EXPECTED, _LOST)
-        if not 1 <= len(keys) <= 2 or (len(keys) == 2 and isinstance(keys[0], FormerKey)):
+        if not 1 <= len(keys) <= 2:
             raise unexpected(path, _EXPECTED, _LOST)
         return cls(*keys)
 

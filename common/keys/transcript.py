@@ -14,11 +14,11 @@ from gemel.common.keys.agreement_messages import Offer
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.framing import frame
 from gemel.common.parties import Side
+from gemel.common.suite import Suite
 
 _DOMAINS = {
-    1: b"gemel seed agreement transcript 1",
-    2: b"gemel seed agreement transcript 2",
-    3: b"gemel seed agreement transcript 3",
+    Suite.DEFAULT: b"gemel seed agreement transcript 1",
+    Suite.APPROVED: b"gemel seed agreement transcript 2",
 }
 
 
@@ -38,19 +38,19 @@ class Transcript:
 
     @classmethod
     def of(cls, own: Offer, other: Offer, shared: bytes) -> Transcript:
-        """The transcript of two offers of the same terms and version.
+        """The transcript of two offers of the same terms and suite.
 
         Parameters
         ----------
         shared
-            The secret of their ephemeral keys; from version 2 on behind the secret of ML-KEM, so that the seed is as
-            good as the better of the two.
+            The secret of ML-KEM, and behind it that of their ephemeral keys: the seed is as good as the better of the
+            two.
 
         Both custodians get the same one: Alice's keys come first, whoever computes it.
         """
         offers = {own.side: own, other.side: other}
         ends = [part for side in Side for part in _end(offers[side])]
-        framed = frame(_DOMAINS[own.version], *own.terms.parts, *ends)
+        framed = frame(_DOMAINS[own.suite], *own.terms.parts, *ends)
         digest = hashlib.sha256(framed).digest()
 
         def key(purpose: str) -> bytes:
@@ -66,5 +66,4 @@ class Transcript:
 
 
 def _end(offer: Offer) -> list[bytes]:
-    half = [] if offer.encapsulation is None else [offer.encapsulation]
-    return [offer.identity, offer.ephemeral, *half]
+    return [offer.identity, offer.ephemeral, offer.encapsulation]

@@ -28,7 +28,7 @@ DIGITS = 24
 _GROUP = 4
 _COST, _BLOCK, _LANES = 1 << 17, 8, 1
 """Parameters N, r, p of scrypt (RFC 7914): 128 r N bytes, which is 128 MiB."""
-_SALT = b"gemel membership file 2"
+_SALT = b"gemel membership file 1"
 """The same for all, since all must come to the same key; it keeps it apart from any other use."""
 _ROOM = 1 << 28
 """Bytes that OpenSSL may take: a little more than the 128 MiB."""

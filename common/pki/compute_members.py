@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.key_file import PUBLIC_BYTES
-from gemel.common.keys.sealing_key import (
-    HYBRID_PUBLIC_BYTES,
-    MLKEM1024_PUBLIC_BYTES,
-    MLKEM_PUBLIC_BYTES,
-    SealingPublicKey,
-)
+from gemel.common.keys.sealing_key import MLKEM1024_PUBLIC_BYTES, MLKEM_PUBLIC_BYTES, SealingPublicKey
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.specification import Specification
+from gemel.common.suite import Suite
 
 _REMEDY = "have the coordinator name three members of three organisations in `compute`, or link in mode block_keyed"
 
@@ -88,8 +83,6 @@ def _belongings(member: Member) -> list[tuple[str, object]]:
 
 
 def _parts(key: SealingPublicKey) -> Sequence[bytes]:
-    """The public keys of which a sealing key is: a former one may be a half of another's."""
-    if len(key.raw) == PUBLIC_BYTES:
-        return (key.raw,)
-    first = MLKEM_PUBLIC_BYTES if len(key.raw) == HYBRID_PUBLIC_BYTES else MLKEM1024_PUBLIC_BYTES
+    """The public keys of which a sealing key is: none may be in another's."""
+    first = MLKEM1024_PUBLIC_BYTES if key.suite is Suite.APPROVED else MLKEM_PUBLIC_BYTES
     return key.raw[:first], key.raw[first:]

@@ -1,8 +1,7 @@
 """A party's enrolment request: its public keys and its certificate request, signed by its identity.
 
 One whose certificates its organisation's own PKI issues has, in place of the certificate request, the authorities and
-the names of its certificates, in a request of version 2 or later. One with a hybrid sealing key is of version 3, and
-one with a key of the approved suite of version 4, and an analyst's of version 5.
+the names of its certificates.
 
 It is all that an organisation sends when it enrols. The signature shows that the sender holds the identity in it; whose
 identity that is has to be checked by telephone.
@@ -31,7 +30,6 @@ from gemel.common.pki.member_entries import (
     MemberName,
     PkiNames,
     SealingDigits,
-    list_version,
     pki_lines,
 )
 
@@ -50,11 +48,6 @@ class _EnrolmentRequestFile(Configuration):
     def _one(self) -> Self:
         if (self.request is None) == (self.pki is None):
             raise ValueError("expected either request or pki")
-        lowest = list_version([SealingPublicKey.from_hex(self.sealing)], [self.role], has_pki=self.pki is not None)
-        if self.version < lowest:
-            raise ValueError(
-                f"one with pki, with such a sealing key, or of an analyst, is of version {lowest} or later"
-            )
         return self
 
 
@@ -106,7 +99,7 @@ class EnrolmentRequest:
         """The enrolment request as text, signed."""
         lines = [
             "# Public. Send it to whoever issues the certificates.",
-            f"version: {list_version([self.sealing], [self.role], has_pki=not isinstance(self.certificate, bytes))}",
+            "version: 1",
             f'name: "{self.name}"',
             f"role: {self.role}",
             f'identity: "{self.identity.hex}"',

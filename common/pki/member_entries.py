@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -14,7 +13,6 @@ from gemel.common.keys.identity import PublicIdentity
 from gemel.common.keys.sealing_key import SealingPublicKey
 from gemel.common.parties import Role
 from gemel.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, PinnedKey, host_name, spiffe_id
-from gemel.common.suite import Suite
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """The form of a member's name."""
@@ -60,7 +58,7 @@ def member_name(text: str) -> str:
 
 
 MemberName = Annotated[str, AfterValidator(member_name)]
-ListVersion = Annotated[int, Field(ge=1, le=5)]  # Literal[1] would take 1.0 and true for 1
+ListVersion = Annotated[int, Field(ge=1, le=1)]  # Literal[1] would take 1.0 and true for 1
 KeyDigits = Annotated[str, AfterValidator(_digits)]
 IdentityDigits = Annotated[str, AfterValidator(_identity)]
 SealingDigits = Annotated[str, AfterValidator(_sealing)]
@@ -106,17 +104,6 @@ class MemberEntry(Configuration):
     def known_by(self) -> PinnedKey | CertifiedNames:
         """What its certificate is known by."""
         return self.pki.names if self.pki else PinnedKey(self.authority or "", self.certificate or "")
-
-
-def list_version(sealing: Iterable[SealingPublicKey], roles: Iterable[Role], *, has_pki: bool) -> int:
-    """The lowest version that a list, or an enrolment request, with these sealing keys and roles may have."""
-    if Role.ANALYST in roles:
-        return 5
-    versions = {False: 3, True: 4}
-    hybrid = [versions[key.suite is Suite.APPROVED] for key in sealing if key.is_hybrid]
-    if hybrid:
-        return max(hybrid)
-    return 2 if has_pki else 1
 
 
 class MembersFile(Configuration):

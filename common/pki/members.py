@@ -9,12 +9,10 @@
         authority: <SHA-256 of the public key of the authority that issues its certificates>
         certificate: <SHA-256 of the public key in its certificate>
         identity: <Ed25519 public key>
-        sealing: <public key of ML-KEM-768 and X25519, or X25519 alone>
+        sealing: <public key of ML-KEM-768 and X25519, or of ML-KEM-1024 and P-384>
 
-all in hexadecimal digits. A list with a sealing key of ML-KEM-768 and X25519 is of version 3, and one with a sealing
-key of the approved suite, ML-KEM-1024 and P-384, of version 4; one with an analyst of version 5. A member
-whose certificates come from its organisation's own PKI has, in place of `authority` and `certificate`, the authorities
-and the names of its certificates, in a list of version 2 or later::
+all in hexadecimal digits. A member whose certificates come from its organisation's own PKI has, in place of
+`authority` and `certificate`, the authorities and the names of its certificates::
 
         pki:
           authorities: [<SHA-256 of the public key of an authority>, ...]
@@ -38,12 +36,9 @@ from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.parties import SERVERS, Role
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
-from gemel.common.pki.member_entries import MembersFile, certificate_lines, list_version
+from gemel.common.pki.member_entries import MembersFile, certificate_lines
 
 _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
-
-_NEWER = {2: "`pki`", 3: "hybrid sealing keys", 4: "sealing keys of the approved suite", 5: "an analyst"}
-"""What the lower versions of a list do not have."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +94,6 @@ class Members:
 
     @classmethod
     def _of(cls, file: MembersFile, where: str) -> Members:
-        keys = [SealingPublicKey.from_hex(entry.sealing) for entry in file.members]
-        roles = [entry.role for entry in file.members]
-        lowest = list_version(keys, roles, has_pki=any(entry.pki is not None for entry in file.members))
-        if file.version < lowest:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"a list with {_NEWER[lowest]} is of version {lowest}",
-                where=where,
-                got=f"version {file.version}",
-                remedy="have the coordinator make it again, by `gemel party assemble`",
-            )
         return cls(
             (
                 Member(
@@ -117,9 +101,9 @@ class Members:
                     entry.role,
                     entry.known_by,
                     PublicIdentity.from_hex(entry.identity),
-                    sealing,
+                    SealingPublicKey.from_hex(entry.sealing),
                 )
-                for entry, sealing in zip(file.members, keys, strict=True)
+                for entry in file.members
             ),
             where=where,
         )
@@ -128,9 +112,7 @@ class Members:
         """The list as the text of ``members.yaml``."""
         # Quoted, because 64 digits without a letter, or a member called "no", would be read back as something else.
         lines = ["# Public keys of all parties. Compare fingerprints by phone before you rely on it."]
-        has_pki = not all(isinstance(member.certificate, PinnedKey) for member in self._members)
-        version = list_version((each.sealing for each in self), (each.role for each in self), has_pki=has_pki)
-        lines += [f"version: {version}", "members:"]
+        lines += ["version: 1", "members:"]
         for member in self._members:
             lines += [
                 f'  - name: "{member.name}"',

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator
 
@@ -19,17 +19,15 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.authentication_string import authentication_key, authentication_string
 from gemel.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
 from gemel.common.pki.certified_names import PinnedKey
-from gemel.common.pki.member_entries import member_name
+from gemel.common.pki.member_entries import ListVersion, member_name
 from gemel.common.pki.members import Members
 
 FILE = "membership.yaml"
 """What the file is called."""
-VERSION = 2
-"""Of version 1 all members read out the same digits."""
 
 
 class _MembershipFile(Configuration):
-    version: Literal[1, 2]
+    version: ListVersion
     carole: Address
     members: str
     authorities: str
@@ -72,8 +70,6 @@ class Membership:
         if text.startswith("-----BEGIN"):
             raise _another("a certificate alone", where)
         file = parse_configuration(text, _MembershipFile, folder=Path(), where=where)
-        if file.version != VERSION:
-            raise _former(file.version, where)
         members = Members.parse(file.members, where)
         certificates = {name: _one(pem.encode(), f"{where}, {name}") for name, pem in file.certificates.items()}
         _check(members, certificates, where)
@@ -85,7 +81,7 @@ class Membership:
         """The whole file, canonical: two files that say the same have the same text."""
         lines = [
             "# Public. The same for every member: have the digits read out, and type them.",
-            f"version: {VERSION}",
+            "version: 1",
             f'carole: "{self.carole}"',
             *_block("members", self.members.dump(), 0),
             *_block("authorities", self.authorities.decode("ascii"), 0),
@@ -138,16 +134,6 @@ def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> N
             got=f"another or none for {', '.join(sorted(differing))}",
             remedy="it was changed on the way, or put together by hand: have the coordinator send it again",
         )
-
-
-def _former(version: int, where: str) -> GemelError:
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        "this file is of a former release, whose members read out other digits",
-        where=where,
-        got=f"version {version}, expected {VERSION}",
-        remedy="all members join by one release: the coordinator removes it and types `gemel party convene` again",
-    )
 
 
 def _another(what: str, where: str) -> GemelError:

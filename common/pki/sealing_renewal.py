@@ -28,9 +28,6 @@ from gemel.common.pki.own_keys import check_own
 from gemel.common.specification import Specification
 from gemel.common.suite import Suite
 
-RENEWAL = "make a hybrid one by `gemel party renew-sealing`, see deploy/README.md, Rotation"
-"""What the owner of a former key does."""
-
 APPROVED_RENEWAL = "make one by `gemel party renew-sealing --cryptography approved`, see deploy/README.md, Rotation"
 """What the owner of a key of the default suite does for a project of the approved one."""
 
@@ -80,8 +77,7 @@ def require_sealing_keys(spec: Specification, members: Iterable[Member], where: 
     GemelError
         SPECIFICATION.
     """
-    readers = sealed_to(spec, members)
-    others = sealing_keys_of_another_suite(spec.suite, readers)
+    others = sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
     if others:
         raise GemelError(
             ErrorCode.SPECIFICATION,
@@ -91,26 +87,12 @@ def require_sealing_keys(spec: Specification, members: Iterable[Member], where: 
             got=f"such a key of {listed(others)}",
             remedy=f"have each {APPROVED_RENEWAL}",
         )
-    former = former_sealing_keys(readers) if spec.sealing == "hybrid" else []
-    if former:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "the specification has `sealing: hybrid`, and the membership list has sealing keys of X25519 alone",
-            where=where,
-            got=f"such a key of {listed(former)}",
-            remedy=f"have each {RENEWAL}",
-        )
 
 
 def sealed_to(spec: Specification, members: Iterable[Member]) -> list[Member]:
     """The members to whom something may be sealed: of the stewards the one who computes in mode shared."""
     computing = spec.compute.steward if spec.mode == "shared" else None
     return [member for member in members if member.role is not Role.STEWARD or member.name == computing]
-
-
-def former_sealing_keys(members: Iterable[Member]) -> list[str]:
-    """The members whose listed sealing key is of X25519 alone, as former releases made it."""
-    return [member.name for member in members if not member.sealing.is_hybrid]
 
 
 def sealing_keys_of_another_suite(suite: Suite, members: Iterable[Member]) -> list[str]:

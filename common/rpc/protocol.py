@@ -1,10 +1,10 @@
 """Which releases work together: every call names the protocol of its caller, every answer that of the service.
 
 The protocol is what both sides expect of each other beyond the form of messages: who signs what, what is sent in which
-order. Carole is upgraded first (deploy/README.md, *Upgrade*). A service therefore takes callers of the former release
-too, role by role, and a caller takes no older service. A release that names no protocol speaks the first.
+order. Carole is upgraded first (deploy/README.md, *Upgrade*). A service therefore takes callers of the release before
+too, role by role, and a caller takes no older service. What names no protocol is taken for older than all.
 
-The words of a refusal must reach a former release, which reads no code that is newer than itself.
+A refusal has a code that every release reads.
 """
 
 from __future__ import annotations
@@ -24,17 +24,10 @@ PROTOCOL_KEY = "gemel-protocol"
 
 OWN_PROTOCOL = ((PROTOCOL_KEY, str(PROTOCOL)),)
 
-OLDEST_CALLERS: Mapping[Role, int] = MappingProxyType(
-    {
-        Role.CUSTODIAN_A: 3,  # its share has other columns, and in mode block_keyed a part that the resolver sealed
-        Role.CUSTODIAN_B: 3,
-        Role.COORDINATOR: 3,  # the resolver seals the custodians' shares
-        Role.STEWARD: 3,  # installed with the coordinator's programs
-    }
-)
+OLDEST_CALLERS: Mapping[Role, int] = MappingProxyType({role: 1 for role in Role if role is not Role.LINKER})
 """The oldest protocol of each role that a service of this release takes."""
 
-OLDEST_SERVICE = 3
+OLDEST_SERVICE = 1
 """The oldest protocol of a service that a caller of this release takes."""
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
@@ -74,11 +67,11 @@ def require_service(metadata: Iterable[Any], where: str) -> None:
             f"the service is of an older release than this program, which needs protocol {OLDEST_SERVICE}",
             where=where,
             got=f"protocol {found}",
-            remedy="wait until it is upgraded, which comes first, or use the former release until then; what was "
+            remedy="wait until it is upgraded, which comes first, or use the release before until then; what was "
             "requested may have been done",
         )
 
 
 def _protocol(metadata: Iterable[Any]) -> int:
     named = [value for key, value in metadata if key == PROTOCOL_KEY]
-    return int(named[0]) if len(named) == 1 and _NUMBER.fullmatch(str(named[0])) else 1
+    return int(named[0]) if len(named) == 1 and _NUMBER.fullmatch(str(named[0])) else 0

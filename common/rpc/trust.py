@@ -29,7 +29,6 @@ from gemel.common.pki.ending import EndingCertificate, ending
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.pki.members import Member, Members
-from gemel.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
 from gemel.common.pki.shown_certificates import ShownCertificates, endings
 from gemel.common.rpc.tls import TlsFiles
 
@@ -235,7 +234,6 @@ class TrustWatch:
     def start(self) -> None:
         """Begin to look; a certificate that ends soon is named at once, and again when it is urgent, and each day."""
         self._remind()
-        self._note_former_keys()
         self._periodic.start()
 
     def stop(self) -> None:
@@ -252,17 +250,12 @@ class TrustWatch:
         try:
             if self._trust.reload():
                 log.info("membership list and certificates read again", members=len(self._trust.members))
-                self._note_former_keys()
                 self._changed()
         except GemelError as error:
             log.error(
                 "changed membership list or certificates cannot be used; the former ones stay in force",
                 reason=str(error),
             )
-
-    def _note_former_keys(self) -> None:
-        if former := former_sealing_keys(self._trust.members):
-            log.warning("sealing keys of a former release, of X25519 alone", members=former, remedy=RENEWAL)
 
     def _remind(self) -> None:
         soon = self._trust.ending()

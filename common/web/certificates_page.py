@@ -12,8 +12,6 @@ from gemel.common.pki.certificates import load_certificate, read_certificates, r
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import Urgency, urgency
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.members import Members
-from gemel.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
 from gemel.common.rpc.certificate_endings import ending_lines
 from gemel.common.web.pages import Pages
 from gemel.protos.linkage.v1 import project_pb2
@@ -29,7 +27,6 @@ def certificates_page(
     pages: Pages,
     request: Request,
     folder: PartyFolder,
-    members: Members,
     name: str,
     reported: Iterable[project_pb2.EndingCertificate],
 ) -> Response:
@@ -39,10 +36,8 @@ def certificates_page(
     ----------
     folder
         The member's keys.
-    members
-        The membership list in it.
     name
-        The member's own, in the list.
+        The member's own, in the membership list.
     reported
         What Carole has named last.
     """
@@ -67,6 +62,4 @@ def certificates_page(
         request,
         rows=rows,
         others=list(ending_lines(reported, without=name)),
-        former=former_sealing_keys(members),
-        renewal=RENEWAL,
     )

@@ -79,10 +79,8 @@ class CoordinatorPages:
         """When certificates end."""
         coordinator = self._member.coordinator()
         coordinator.projects()
-        found = self._member.found
-        return certificates_page(
-            self._pages, request, found.folder, found.members, self._member.name, coordinator.certificates
-        )
+        folder = self._member.found.folder
+        return certificates_page(self._pages, request, folder, self._member.name, coordinator.certificates)
 
     def project(self, request: Request) -> Response:
         """One project: state, parties, what it waits for, what can be done now, its specification."""

@@ -76,10 +76,8 @@ class StewardPages:
         """When certificates end."""
         steward = self._member.steward()
         steward.assessed()
-        found = self._member.found
-        return certificates_page(
-            self._pages, request, found.folder, found.members, self._member.name, steward.certificates
-        )
+        folder = self._member.found.folder
+        return certificates_page(self._pages, request, folder, self._member.name, steward.certificates)
 
     def project(self, request: Request) -> Response:
         """One result: its report, and the decision where it is held."""

@@ -40,7 +40,7 @@ from gemel.common.encoding.intervals import Interval
 from gemel.common.encoding.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.encoding.shared_words import SharedUpload, open_words, seal_words
 from gemel.common.keys.agreement import Agreement
-from gemel.common.keys.agreement_messages import Terms, read_confirmation, read_offer
+from gemel.common.keys.agreement_messages import Offer, Terms, read_confirmation, read_offer
 from gemel.common.keys.check import canary_part
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
@@ -50,7 +50,7 @@ from gemel.common.keys.key_place import VaultPlace
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
-from gemel.common.keys.sealing_key import ApprovedKey, FormerKey, HybridKey, SealingKey
+from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey
 from gemel.common.keys.seed_file import load_seed_file, seed_text
 from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.keys.transit_wrapper import _identifier as transit_identifier
@@ -91,14 +91,17 @@ PATH = Path(__file__).with_name("formats.json")
 ALICE_KEY = IdentityKey(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
 ALICE = Identity(ALICE_KEY)
 BOB = Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(b"b" * 32)))
-READER = SealingKey(FormerKey(X25519PrivateKey.from_private_bytes(b"r" * 32)))
-HYBRID_READER = SealingKey(
-    HybridKey(MLKEM768PrivateKey.from_seed_bytes(b"R" * 64), X25519PrivateKey.from_private_bytes(b"R" * 32)),
-    READER.newest,
-)
+
+
+def _sealing_key(letter: bytes) -> DefaultKey:
+    return DefaultKey(MLKEM768PrivateKey.from_seed_bytes(letter * 64), X25519PrivateKey.from_private_bytes(letter * 32))
+
+
+READER = SealingKey(_sealing_key(b"r"))
+RENEWED_READER = SealingKey(_sealing_key(b"R"), READER.newest)
 APPROVED_READER = SealingKey(
     ApprovedKey(MLKEM1024PrivateKey.from_seed_bytes(b"P" * 64), derive_private_key(0x50 << 256, SECP384R1())),
-    HYBRID_READER.newest,
+    RENEWED_READER.newest,
 )
 WRAPPING = WrappingKeys((b"w" * 32,))
 SEED = Seed(bytes(range(32)))
@@ -137,33 +140,21 @@ MEMBERS = Members(
         role,
         NAMES if name == "alice" else PinnedKey("5b" * 32, key * 64),
         Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(key.encode() * 32))).public,
-        FormerKey(X25519PrivateKey.from_private_bytes(key.encode() * 32)).public,
+        APPROVED_READER.public if name == "bob" else _sealing_key(key.encode()).public,
     )
-    for key, (name, role) in zip("12345", PARTIES.items(), strict=True)
-)
-
-HYBRID_MEMBERS = Members(
-    replace(member, sealing=HYBRID_READER.public) if member.name == "alice" else member for member in MEMBERS
-)
-APPROVED_MEMBERS = Members(
-    replace(member, sealing=APPROVED_READER.public) if member.name == "alice" else member for member in MEMBERS
-)
-
-
-ANALYST_MEMBERS = Members(
-    replace(member, name="institute", role=Role.ANALYST) if member.name == "steward" else member for member in MEMBERS
+    for key, (name, role) in zip("123456", (PARTIES | {"institute": Role.ANALYST}).items(), strict=True)
 )
 VARIABLES = VariablesContext("golden", RUN, Side.ALICE, DIGEST, "bob")
 COLUMNS = pl.DataFrame({ID: ["00" * 8, "ab" * 8], "income": ["3100", None], "region": ["north", "south"]})
 
 
-def _agreed(version: int = 1) -> tuple[Agreement, bytes, bytes]:
+def _agreed(suite: Suite = Suite.DEFAULT) -> tuple[Agreement, bytes, bytes]:
     """Alice's part in an agreement that has ended, and Bob's messages."""
     keys: list[Any] = [X25519PrivateKey.from_private_bytes(letter * 32) for letter in (b"A", b"B")]
-    if version == 3:
+    if suite is Suite.APPROVED:
         keys = [derive_private_key(number << 256, SECP384R1()) for number in (0x41, 0x42)]
-    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, _ephemeral=keys[0], _version=version)
-    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, _ephemeral=keys[1], _version=version)
+    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, suite=suite, _ephemeral=keys[0])
+    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, suite=suite, _ephemeral=keys[1])
     bob.accept_offer(alice.offer)
     alice.accept_offer(bob.offer)
     alice.confirm(DIGEST)
@@ -330,12 +321,8 @@ def _transit() -> bytes:
     return transit_identifier(VaultPlace(address="https://vault", key="carole", token_file=Path("token")), 1)
 
 
-def _names(members: Members) -> object:
-    return {member.name: str(member.certificate) for member in members}
-
-
-def _sealing_keys(members: Members) -> object:
-    return {member.name: [member.sealing.is_hybrid, member.sealing.fingerprint] for member in members}
+def _members(members: Members) -> object:
+    return {each.name: [each.role, str(each.certificate), each.sealing.fingerprint] for each in members}
 
 
 def _request(key: SealingKey) -> bytes:
@@ -352,9 +339,13 @@ def _counted(released: ReleasedCounts) -> object:
     return [released.coding, released.records, tables, [list(names) for names in released.left_out]]
 
 
-def _offer(content: bytes) -> object:
-    read = read_offer(content, BOB.public, "golden")
-    return [read.version, read.ephemeral.hex(), len(read.encapsulation or b"")]
+def _offer(read: Offer) -> object:
+    return [read.suite, read.ephemeral.hex(), len(read.encapsulation)]
+
+
+def _state(content: bytes) -> object:
+    agreed = Agreement.resume(content, ALICE, BOB.public)
+    return [agreed.is_agreed, len(agreed.seed.reveal()), agreed.terms.project]
 
 
 def _hex(content: bytes) -> object:
@@ -367,8 +358,8 @@ Format = tuple[Callable[[], bytes], Callable[[bytes], object]]
 FIXED: Mapping[str, Format] = {
     "identity.key": (lambda: _saved(ALICE_KEY.save), lambda content: _loaded(content, IdentityKey.load).public.hex()),
     "sealing.key": (lambda: _saved(READER.save), lambda content: _loaded(content, SealingKey.load).public.hex),
-    "sealing.key, hybrid": (
-        lambda: _saved(HYBRID_READER.save),
+    "sealing.key, renewed": (
+        lambda: _saved(RENEWED_READER.save),
         lambda content: [each.fingerprint for each in _loaded(content, SealingKey.load).publics],
     ),
     "sealing.key, approved": (
@@ -382,18 +373,6 @@ FIXED: Mapping[str, Format] = {
     "seed file": (
         lambda: seed_text(SEED, "golden").encode(),
         lambda content: _loaded(content, lambda path: load_seed_file(path, "golden")).reveal().hex(),
-    ),
-    "seed agreement: offer": (
-        lambda: _agreed()[1],
-        lambda content: read_offer(content, BOB.public, "golden", 1).ephemeral.hex(),
-    ),
-    "seed agreement: confirmation": (
-        lambda: _agreed()[2],
-        lambda content: read_confirmation(content, BOB.public, "golden", 1).mac.hex(),
-    ),
-    "seed agreement: state": (
-        lambda: _agreed()[0].export(),
-        lambda content: Agreement.resume(content, ALICE, BOB.public).seed.reveal().hex(),
     ),
     "noise keys": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname").k1, _hex),
     "identifier of a wrapping key: PKCS#11": (lambda: pkcs11_identifier("token", "label"), _hex),
@@ -435,30 +414,17 @@ FIXED: Mapping[str, Format] = {
         lambda: ALICE.sign(SigningPurpose.APPROVAL, *approval_parts("golden", DIGEST, 2)),
         _hex,
     ),
-    "membership list 2": (lambda: MEMBERS.dump().encode(), lambda content: _names(Members.parse(content.decode()))),
-    "enrolment request 2": (
+    "membership list": (
+        lambda: MEMBERS.dump().encode(),
+        lambda content: _members(Members.parse(content.decode())),
+    ),
+    "enrolment request": (
         lambda: _request(READER),
         lambda content: str(EnrolmentRequest.parse(content.decode()).certificate),
     ),
-    "membership list 3": (
-        lambda: HYBRID_MEMBERS.dump().encode(),
-        lambda content: _sealing_keys(Members.parse(content.decode())),
-    ),
-    "enrolment request 3": (
-        lambda: _request(HYBRID_READER),
-        lambda content: EnrolmentRequest.parse(content.decode()).sealing.fingerprint,
-    ),
-    "membership list 4": (
-        lambda: APPROVED_MEMBERS.dump().encode(),
-        lambda content: _sealing_keys(Members.parse(content.decode())),
-    ),
-    "enrolment request 4": (
+    "enrolment request, approved": (
         lambda: _request(APPROVED_READER),
         lambda content: EnrolmentRequest.parse(content.decode()).sealing.fingerprint,
-    ),
-    "membership list 5": (
-        lambda: ANALYST_MEMBERS.dump().encode(),
-        lambda content: [member.name for member in Members.parse(content.decode()).with_role(Role.ANALYST)],
     ),
     "noise keys, approved": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname", Suite.APPROVED).k1, _hex),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
@@ -484,46 +450,31 @@ FIXED: Mapping[str, Format] = {
 """Formats whose bytes follow from their content."""
 
 DRAWN: Mapping[str, Format] = {
-    "seed agreement: offer 2": (lambda: _agreed(2)[1], _offer),
-    "seed agreement: confirmation 2": (
-        lambda: _agreed(2)[2],
+    "seed agreement: offer": (
+        lambda: _agreed()[1],
+        lambda content: _offer(read_offer(content, BOB.public, "golden")),
+    ),
+    "seed agreement: confirmation": (
+        lambda: _agreed()[2],
         lambda content: read_confirmation(content, BOB.public, "golden").canary.hex(),
     ),
-    "seed agreement: state 2": (
-        lambda: _agreed(2)[0].export(),
-        lambda content: [
-            (found := Agreement.resume(content, ALICE, BOB.public)).is_agreed,
-            len(found.seed.reveal()),
-            found.terms.project,
-        ],
+    "seed agreement: state": (lambda: _agreed()[0].export(), _state),
+    "seed agreement: offer, approved": (
+        lambda: _agreed(Suite.APPROVED)[1],
+        lambda content: _offer(read_offer(content, BOB.public, "golden", Suite.APPROVED)),
     ),
-    "seed agreement: offer 3": (
-        lambda: _agreed(3)[1],
-        lambda content: read_offer(content, BOB.public, "golden", 3).ephemeral.hex(),
+    "seed agreement: confirmation, approved": (
+        lambda: _agreed(Suite.APPROVED)[2],
+        lambda content: read_confirmation(content, BOB.public, "golden", Suite.APPROVED).canary.hex(),
     ),
-    "seed agreement: confirmation 3": (
-        lambda: _agreed(3)[2],
-        lambda content: read_confirmation(content, BOB.public, "golden", 3).canary.hex(),
-    ),
-    "seed agreement: state 3": (
-        lambda: _agreed(3)[0].export(),
-        lambda content: [
-            (found := Agreement.resume(content, ALICE, BOB.public)).is_agreed,
-            len(found.seed.reveal()),
-            found.terms.project,
-        ],
-    ),
-    "sealed message 3": (
-        lambda: b"".join(seal(APPROVED_READER.public, APPROVED_CONTEXT, [b"content"])),
-        lambda content: b"".join(open_sealed(APPROVED_READER, APPROVED_CONTEXT, [content])).decode(),
-    ),
-    "sealed message 2": (
-        lambda: b"".join(seal(HYBRID_READER.public, CONTEXT, [b"content"])),
-        lambda content: b"".join(open_sealed(HYBRID_READER, CONTEXT, [content])).decode(),
-    ),
+    "seed agreement: state, approved": (lambda: _agreed(Suite.APPROVED)[0].export(), _state),
     "sealed message": (
         lambda: b"".join(seal(READER.public, CONTEXT, [b"content"])),
         lambda content: b"".join(open_sealed(READER, CONTEXT, [content])).decode(),
+    ),
+    "sealed message, approved": (
+        lambda: b"".join(seal(APPROVED_READER.public, APPROVED_CONTEXT, [b"content"])),
+        lambda content: b"".join(open_sealed(APPROVED_READER, APPROVED_CONTEXT, [content])).decode(),
     ),
     "wrapped key and encrypted chunk": (
         lambda: Vault(WRAPPING).protect("subject", b"content"),

@@ -149,8 +149,7 @@ class ProjectPages:
         """When certificates end."""
         with self._custodian.service() as service:
             status = service.status()
-        found = self._custodian
-        return certificates_page(self._pages, request, found.folder, found.members, status.member, status.certificates)
+        return certificates_page(self._pages, request, self._custodian.folder, status.member, status.certificates)
 
     def specified(self, service: Control, project: operator_pb2.CustodianProject) -> dict[str, Any]:
         """What a page shows of a project's specification: in words, and what would leave under it.

@@ -59,7 +59,7 @@ class SeenShare:
     tables, others
         What lies in its folder.
     provenance
-        None where a former release has written it.
+        None where the share has no tables.
     """
 
     tables: tuple[ShareTable, ...]

@@ -233,7 +233,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         waits = waits_for_operator(project, self._step_context.configuration.policy)
         blocking_error = project.blocking_error
         if project.decision == "declined" and project.decided_digest == project.specification_digest:
-            blocking_error = f"declined by the operator{f': {project.reason}' if project.reason else ''}"
+            blocking_error = f"declined by the operator: {project.reason}"
         return operator_pb2.CustodianProject(
             project=project.name,
             state=cast(project_pb2.ProjectState, project.carole_state),

@@ -116,7 +116,7 @@ def _check_carole(checks: Checks, party: Party, config: Path, settings: Custodia
     def clock() -> str:
         seconds = ahead[0]
         if seconds is None:
-            raise Note("Carole sends no time: she is of a release before this one")
+            raise Note("Carole sends no time")
         if abs(seconds) > TOLERANCE_SECONDS:
             raise GemelError(
                 ErrorCode.CERTIFICATE,

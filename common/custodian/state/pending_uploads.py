@@ -115,15 +115,11 @@ class Uploads:
     def of_run(self, project: str, upload: str) -> Upload | None:
         """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
 
-        A Carole of a former release names none, and means the newest.
-
         Raises
         ------
         GemelError
             NOT_FOUND if it is none of this project's.
         """
-        if not upload:
-            return self.newest(project)
         with self._database.session() as session:
             found = session.get(Upload, upload)
         if found is None or found.project != project:

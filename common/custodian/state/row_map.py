@@ -21,7 +21,7 @@ _COLUMN = "identifier"
 _DECOY = "decoy"
 _CODE = "code "
 """Before the name of a variable."""
-_MARK = b"gemel row map 2\n"
+_MARK = b"gemel row map 1\n"
 _LENGTH_BYTES = 8
 _ROWS_AT_ONCE = 1 << 18
 
@@ -111,15 +111,15 @@ def unpack_codes(packed: bytes) -> dict[str, NDArray[np.int16]]:
 
 def _table(packed: bytes) -> pl.DataFrame:
     try:
-        if not packed.startswith(_MARK):  # of a former release, in one part
-            return pl.read_parquet(io.BytesIO(packed))
+        if not packed.startswith(_MARK):
+            raise ValueError("another format")
         parts, begin = [], len(_MARK)
         while begin < len(packed):
             end = begin + _LENGTH_BYTES + int.from_bytes(packed[begin : begin + _LENGTH_BYTES], "little")
             parts.append(pl.read_parquet(io.BytesIO(packed[begin + _LENGTH_BYTES : end])))
             begin = end
         return pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema={_COLUMN: pl.String})
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, ValueError):
         raise GemelError(
             ErrorCode.VAULT, "the pseudonym map is malformed", remedy="restore the state folder from its backup"
         ) from None

@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from gemel.common.custodian.state.migrations import FIRST, migrate, state_version
+from gemel.common.custodian.state.migrations import migrate, state_version
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.standing_file import StandingFile
 from gemel.common.versions import CUSTODIAN_STATE
@@ -28,7 +28,7 @@ class Database:
     Raises
     ------
     GemelError
-        DATABASE if it is of a newer version, of one from before there were migrations, or damaged.
+        DATABASE if it is of a newer version, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,18 +90,13 @@ def _upgrade(connection: sqlalchemy.Connection, path: Path) -> None:
     version = state_version(connection)
     if version == CUSTODIAN_STATE:
         return
-    if version is not None and not FIRST <= version < CUSTODIAN_STATE:
-        newer = version > CUSTODIAN_STATE
+    if version is not None and version > CUSTODIAN_STATE:
         raise GemelError(
             ErrorCode.DATABASE,
-            "the state was written by a newer version of Gemel"
-            if newer
-            else "the state was written by a version of Gemel that is too old",
+            "the state was written by a newer version of Gemel",
             where=str(path),
-            got=f"schema {version}; this version has {CUSTODIAN_STATE} and upgrades from {FIRST}",
-            remedy="install the version that wrote it, or restore the folder's copy from before its upgrade"
-            if newer
-            else "finish its projects with the version that wrote it, or upgrade by a version in between",
+            got=f"schema {version}; this version has {CUSTODIAN_STATE}",
+            remedy="install the version that wrote it, or restore the folder's copy from before its upgrade",
         )
     migrate(connection)
     if version is not None:

@@ -143,7 +143,7 @@ class Seen(Base):
 
     size: Mapped[int] = mapped_column(primary_key=True)
     checkpoint: Mapped[str]
-    """A signed note, or one line of JSON where a former release has kept it."""
+    """A signed note."""
 
 
 class Lost(Base):
@@ -155,4 +155,4 @@ class Lost(Base):
     """Sequence number of the restoration's entry."""
     size: Mapped[int] = mapped_column(primary_key=True)
     checkpoint: Mapped[str]
-    """A signed note, or one line of JSON where a former release has kept it."""
+    """A signed note."""

@@ -15,7 +15,6 @@ import structlog
 
 from gemel.common.audit.custodian_decline import sign_decline
 from gemel.common.audit.file_statement import FileStatement
-from gemel.common.audit.reason import kept_reason
 from gemel.common.cleaning.own_copies import copies_warnings
 from gemel.common.custodian.memory import MemoryLimit
 from gemel.common.custodian.source.cleaned_file import CleanedFile, read_into
@@ -116,7 +115,7 @@ def send_decline(context: StepContext, project: Project) -> None:
         Errors of Carole's: WRONG_STATE if the result was released meanwhile.
     """
     context.state.uploads.erase_payloads(project.name)
-    reason = kept_reason(project.reason)
+    reason = project.reason
     request = custody_pb2.CustodyDeclineRequest(
         project=project.name,
         specification_digest=project.decided_digest,

@@ -211,14 +211,14 @@ def values_of_rows(
     Raises
     ------
     GemelError
-        NOT_FOUND if the codes were not kept: by a release that could not report them.
+        NOT_FOUND if the codes were not kept.
     """
     if missing := [name for name in names if name not in codes]:
         raise GemelError(
             ErrorCode.NOT_FOUND,
             "codes are requested of an upload whose codes were not kept",
             where=f"handles, variable {missing[0]}",
-            remedy="contribute again with this release",
+            remedy="contribute again",
         )
     table = [codes[name][rows].astype(np.int64) + 1 for name in names]
     return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)

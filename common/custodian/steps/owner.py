@@ -15,25 +15,23 @@ from gemel.common.pki.members import Member, Members
 
 
 def listed_owner(members: Members, task: Task) -> Member:
-    """The project's owner, as the membership list has it; the only coordinator, where Carole's release names no owner.
+    """The project's owner, as the membership list has it.
 
     Raises
     ------
     GemelError
-        NOT_ADMITTED if the list has no such coordinator, or several for a project without an owner.
+        NOT_ADMITTED if the list has no such coordinator.
     """
-    coordinators = members.with_role(Role.COORDINATOR)
-    found = [member for member in coordinators if task.owner in ("", member.name)]
-    if len(found) != 1:
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            "the project's owner must be a coordinator in this custodian's membership list",
-            where=f"project {task.project}",
-            got=repr(task.owner[:40]) if task.owner else "no owner",
-            remedy="get the current membership list; a project without an owner is taken over by its coordinator: "
-            f"`gemel project take-over {task.project}`",
-        )
-    return found[0]
+    for member in members.with_role(Role.COORDINATOR):
+        if member.name == task.owner:
+            return member
+    raise GemelError(
+        ErrorCode.NOT_ADMITTED,
+        "the project's owner must be a coordinator in this custodian's membership list",
+        where=f"project {task.project}",
+        got=repr(task.owner[:40]),
+        remedy="get the current membership list",
+    )
 
 
 def owner_of(members: Members, task: Task) -> Member:
@@ -45,8 +43,6 @@ def owner_of(members: Members, task: Task) -> Member:
         SIGNATURE if it has not; as `listed_owner`.
     """
     owner = listed_owner(members, task)
-    if not task.owner:
-        return owner
     # A new epoch keeps the coordinator's consent of a former one.
     epochs = range(1, min(task.epoch, MAX_EPOCHS) + 1)
     consents = [approval_parts(task.project, task.specification_digest, epoch) for epoch in epochs]

@@ -81,13 +81,6 @@ def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
 
 def _by_messages(context: StepContext, task: Task) -> Outcome:
     agreement = _resumed(context, task)
-    if task.spec.sealing == "hybrid" and not agreement.is_hybrid:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "the specification has `sealing: hybrid`, and a former release began to agree its keys by X25519 alone",
-            where=f"project {task.project}, epoch {task.epoch}",
-            remedy="let the coordinator open a new epoch of the project (`gemel project new-epoch`)",
-        )
     ours, theirs = side_to_wire(context.party.side), side_to_wire(context.party.side.other)
     there = {(message.sender, message.kind): message.payload for message in task.messages}
     if agreement.has_offer:

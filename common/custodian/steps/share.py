@@ -4,7 +4,7 @@ A share is an uncompressed zip of ``statistics.json`` and of the tables that wer
 ``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
 an id (random, the same for both custodians) and the pair's link probability; of the pairs, also whether it is a link.
 In mode block_keyed the place of these tables and of the draws is taken by ``resolved.bin`` and ``rows.bin``
-(`resolved_tables`). Shares of former releases also have a match probability and a match weight, which are left out.
+(`resolved_tables`).
 ``copies.parquet`` names the custodian's own records that counted as one person, of which one is linked;
 ``entities.parquet``, under the assignment clusters, the entity of each own record that is linked or has a copy.
 ``draws.parquet`` has for each link of each drawn linkage the row, the pair's id, the number of the draw and the pair's
@@ -41,7 +41,6 @@ RESOLVED = "resolved.bin"
 _PROBABILITY = "link_probability"
 _ROW = {"row": pl.UInt32()}
 _VALUES = {_PROBABILITY: pl.Float64()}
-_FORMER = ("match_probability", _PROBABILITY, "match_weight")
 SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
     {
         "links": {**_ROW, "link_id": pl.String(), **_VALUES},
@@ -134,7 +133,7 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
     try:
         scan = pl.scan_parquet(io.BytesIO(content))
         schema = dict(scan.collect_schema())
-        if schema not in (dict(SCHEMAS[name]), _former(name)):
+        if schema != SCHEMAS[name]:
             raise malformed(f"{name} with other columns")
         scan = scan.select(*SCHEMAS[name])
         # The footer holds the number of rows, which is checked before any is decoded.
@@ -152,15 +151,6 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
     if not all(good.row(0)):
         raise malformed(f"{name} of rows that were not uploaded, or without an id or a number")
     return table
-
-
-def _former(name: str) -> dict[str, pl.DataType]:
-    """The columns of a table of a share that a former release has made."""
-    columns: dict[str, pl.DataType] = {}
-    for column, kind in SCHEMAS[name].items():
-        former = _FORMER if column == _PROBABILITY and name in ("links", "pairs") else (column,)
-        columns |= dict.fromkeys(former, kind)
-    return columns
 
 
 def malformed(got: str, what: str = "the share of the result does not have the expected form") -> GemelError:

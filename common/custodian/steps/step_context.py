@@ -100,13 +100,13 @@ class Task:
     messages: Sequence[custody_pb2.AgreementMessage]
     run: str
     upload: str = ""
-    """The custodian's upload that a run's rows are of; empty from a Carole of a former release."""
+    """The custodian's upload that a run's rows are of; empty where the task is of no run."""
     recipient: str = ""
     """To whom columns are to be sent: alice, bob, or an analyst's name."""
     new_epoch: project_pb2.NewEpoch | None = None
     """What has opened the epoch; None in the first."""
     owner: str = ""
-    """The coordinator that the project belongs to, as Carole names it; empty from a Carole of a former release."""
+    """The coordinator that the project belongs to, as Carole names it."""
     approvals: Sequence[project_pb2.Approval] = ()
     """Of the specification, as Carole shows them."""
 

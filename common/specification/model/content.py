@@ -282,10 +282,6 @@ class SpecificationContent(Section):
     """Who joins rows in modes block_keyed and shared."""
     compute: ComputeSpec = ComputeSpec()
     """In mode shared: who computes together with the linkage unit."""
-    sealing: Literal["listed", "hybrid"] = "listed"
-    """Which sealing keys the parties may have: listed, whatever the membership list has for them; or hybrid, of
-    ML-KEM-768 and X25519, and the keys agreed likewise, so that what is recorded today stays closed to a later quantum
-    computer. With hybrid a list with a key of a former release is refused."""
     cryptography: Literal["default", "approved"] = "default"
     """The algorithms by which values are encoded, keys agreed and shares sealed: the default ones; or approved, with
     HMAC-SHA-256, CMAC, ML-KEM-1024 and P-384 in place of those that NIST has not approved, to which some institutions

@@ -12,23 +12,15 @@ import json
 import unicodedata
 from typing import Any
 
-from gemel.common.parties import Side
-from gemel.common.specification.model.assessment import MINIMUM_OVERLAP, NEAR_COPIES
 from gemel.common.specification.model.blocking import BlockingRule
-from gemel.common.specification.model.categorisation import CommonCategory
-from gemel.common.specification.model.content import RELEASES_DAYS
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.protection import partitions
-from gemel.common.specification.model.resolution import ResolutionSpec
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.validation.specification import Specification
 from gemel.common.versions import CLEANING_EDITION
 
 _ENCODING = b"gemel encoding digest 1\0"
 _SPECIFICATION = b"gemel specification digest 1\0"
-
-_NEWER_MEASURES = {"differences", "modelled_attribution", "joint_attribution"}
-"""Measures that are newer than the digest, whose limits enter it only where they are given."""
 
 
 def encoding_digest(spec: Specification) -> bytes:
@@ -81,51 +73,14 @@ def encoding_digest(spec: Specification) -> bytes:
 def specification_digest(spec: Specification) -> bytes:
     """SHA-256 over the whole specification, all defaults filled in.
 
-    Comments, the order of keys and whether a default was written out do not change it. An option that is newer than
-    the digest enters only where it is not its default, so that what was signed before stays signed.
+    Comments, the order of keys and whether a default was written out do not change it.
 
     Returns
     -------
     bytes
         32 bytes.
     """
-    content = spec.model_dump(mode="json")
-    if spec.assessment is not None:
-        newer = {"signatures": 1, "near_copies": NEAR_COPIES, "minimum_overlap": MINIMUM_OVERLAP}
-        for name, default in newer.items():
-            if getattr(spec.assessment, name) == default:
-                del content["assessment"][name]
-        if not spec.assessment.protect:
-            del content["assessment"]["protect"]
-        for measure in _NEWER_MEASURES - spec.assessment.limits.given.keys():
-            del content["assessment"]["limits"][measure]
-    if spec.retention.releases_days == RELEASES_DAYS:
-        del content["retention"]["releases_days"]
-    if spec.mode != "shared":
-        del content["compute"]
-    if spec.sealing == "listed":
-        del content["sealing"]
-    if spec.cryptography == "default":
-        del content["cryptography"]
-    if spec.latent is not None:
-        for name in ("training", "joint", "priors"):
-            if getattr(spec.latent, name) is None:
-                del content["latent"][name]
-    for name in ("partial_register", "full_register"):
-        if content["leakage"][name] is None:
-            del content["leakage"][name]
-    for rule, plain in zip(spec.blocking, content["blocking"], strict=True):
-        if not rule.withheld:
-            del plain["withheld"]
-    usual = ResolutionSpec().caps
-    for name, cap in spec.resolution.caps.items():
-        if cap == usual[name]:
-            del content["resolution"][name]
-    if spec.release.exact_probabilities == "none":
-        del content["release"]["exact_probabilities"]
-    if not spec.release.variables:
-        del content["release"]["variables"]
-    return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
+    return hashlib.sha256(_SPECIFICATION + canonical_json(spec.model_dump(mode="json"))).digest()
 
 
 def canonical_json(content: object) -> bytes:
@@ -183,13 +138,4 @@ def _grouped_part(spec: Specification, variable: VariableSpec) -> dict[str, Any]
 def _harmonised_part(of: FieldSpec | VariableSpec) -> dict[str, Any]:
     if not of.categorisation:
         return {}
-    return {"categorisation": [_category_part(row) for row in of.categorisation]}
-
-
-def _category_part(row: CommonCategory) -> dict[str, Any]:
-    """A common category as it enters the digest, where a span's lower bound is named `least`."""
-    part = row.model_dump(mode="json")
-    for side in Side:
-        if isinstance(span := part[side], dict):
-            part[side] = {"least": span["minimum"], "below": span["below"]}
-    return part
+    return {"categorisation": [row.model_dump(mode="json") for row in of.categorisation]}

@@ -61,7 +61,7 @@ def test_a_note_of_another_implementation_verifies() -> None:
     assert str(NoteLine(name, signed)) == line
 
 
-def test_there_and_back_with_the_former_form() -> None:
+def test_there_and_back_with_and_without_the_standard_signature() -> None:
     for made in (MADE, replace(MADE, note=b"")):
         assert Checkpoint.from_text(made.to_text(), "file") == made
         made.verify(CAROLE.public)
@@ -79,10 +79,10 @@ def test_a_note_that_another_program_has_kept_is_evidence() -> None:
         read.verify(ALICE.public)
 
 
-def test_notes_and_lines_one_after_another_are_separated() -> None:
-    former = replace(MADE, note=b"")
+def test_notes_one_after_another_are_separated() -> None:
+    own = replace(MADE, note=b"")
     other = Checkpoint.sign(CAROLE, LOG, 6, ROOT, 1).noted(CAROLE)
-    made = [former, MADE, former, former, other, MADE]
+    made = [own, MADE, own, own, other, MADE]
     for between in ("", "\n", "\n\n"):
         content = between.join(each.to_text().rstrip("\n") + "\n" for each in made)
         assert [Checkpoint.from_text(text, "file") for text in notes_in(content)] == made

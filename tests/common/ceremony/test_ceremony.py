@@ -124,15 +124,6 @@ def test_digits_that_are_given_are_of_all_who_are_needed(machines: Machines) -> 
     assert "the digits differ: bob and this member" in error_of(machines.join("steward", *received, *more)).what
 
 
-def test_a_file_of_a_former_release_is_named(machines: Machines) -> None:
-    text = machines.membership.read_text()
-    machines.membership.write_text(text.replace("\nversion: 2\ncarole", "\nversion: 1\ncarole", 1))
-    for done in (machines.join("alice", "--received", str(machines.membership)), machines.convene()):
-        assert "this file is of a former release" in error_of(done).what
-    machines.membership.unlink()
-    assert "Digits that alice reads out" in machines.convene().output
-
-
 def other_ceremony(root: Path) -> dict[str, EnrolmentRequest]:
     """Members of the same names, and another coordinator."""
     made = {}

@@ -35,6 +35,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys import SealContext, seal
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import SIDE_OF_ROLE, Party, Role, Side
 from gemel.common.pki import Provisioned, provision
 from gemel.common.rpc.server import RunningServer, caller, start_server
@@ -194,7 +195,16 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             specification_digest=specification_digest(self.spec),
             encoding_digest=encoding_digest(self.spec),
             epoch=self.epoch,
+            owner="coordinator",
+            approvals=[self._consent()],
         )
+
+    def _consent(self) -> project_pb2.Approval:
+        """The owner's, which it gave in the first epoch."""
+        identity = open_identity(None, self.parties.parties["coordinator"].identity)
+        digest = specification_digest(self.spec)
+        signature = identity.sign(SigningPurpose.APPROVAL, *approval_parts(self.spec.project, digest, 1))
+        return project_pb2.Approval(member="coordinator", specification_digest=digest, signature=signature)
 
     def wait_for(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
         """Wait for a condition under the lock; the test fails if it does not come."""
@@ -255,8 +265,9 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 for (sender, message), payload in self.messages.items():
                     response.messages.add(kind=message, sender=side_to_wire(sender), payload=payload)
                 response.run = getattr(self, "run", "")
+                response.upload = self.current.get(side, "")
             if kind == custody_pb2.TASK_KIND_HANDLES:
-                response.run, response.upload = self.requests[side][0], self.current[side]
+                response.run = self.requests[side][0]
             if kind == custody_pb2.TASK_KIND_SEND_VARIABLES:
                 response.recipient = self.to_send[side]
             if self.state == project_pb2.PROJECT_STATE_RELEASED and len(self.acknowledged) < len(Side):

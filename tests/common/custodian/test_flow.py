@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from gemel.common.custodian.operator.control import Control
 from gemel.common.custodian.service import CustodianService
@@ -23,9 +20,7 @@ from gemel.common.custodian.steps import approval
 from gemel.common.custodian.steps.step_context import StepContext, Task
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys import installation, new_seed_file
-from gemel.common.keys.sealing_key import FormerKey
 from gemel.common.parties import Side
-from gemel.common.pki import Members, Provisioned
 from gemel.common.specification import load_specification, specification_digest
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.common.custodian.conftest import SPECIFICATION
@@ -106,25 +101,6 @@ def test_from_approval_to_results(make_world) -> None:
     joined = links[Side.ALICE].join(links[Side.BOB], on="link_id", suffix="_bob")
     assert joined.height == 150
     assert all(a[1:] == b[1:] for a, b in joined.select("identifier", "identifier_bob").rows())
-
-
-def test_a_custodian_agrees_on_no_keys_where_a_former_sealing_key_is_listed(
-    make_world, tmp_path: Path, parties: Provisioned
-) -> None:
-    """Carole, who could overlook what the specification requires, is not relied on."""
-    world = make_world(text=f"{SPECIFICATION}sealing: hybrid\n")
-    keys = tmp_path / "alice-keys"
-    shutil.copytree(parties.parties["alice"].path, keys)
-    former = FormerKey(X25519PrivateKey.generate()).public
-    with_former = Members(replace(each, sealing=former) if each.name == "bob" else each for each in parties.members)
-    (keys / "members.yaml").write_text(with_former.dump())
-    config = world.alice.config
-    config.write_text(config.read_text().replace(str(parties.parties["alice"].path), str(keys)))
-    with running(world.alice, world.bob):
-        eventually(lambda: "sealing keys of X25519 alone" in shown(world.alice).blocking_error)
-        assert not any(side is Side.ALICE for side, _ in world.carole.messages)
-        (keys / "members.yaml").write_text(parties.members.dump())
-        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
 
 
 def test_a_custodian_agrees_on_no_keys_where_a_sealing_key_is_of_another_suite(make_world) -> None:

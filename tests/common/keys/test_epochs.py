@@ -31,7 +31,7 @@ def test_an_epoch_is_opened_for_one_project_encoding_number_and_reason(other: di
 
 def test_a_consent_to_one_epoch_is_none_to_another() -> None:
     parts = [approval_parts("people", ENCODING, epoch) for epoch in (1, 2, 3)]
-    assert parts[0] == (b"people", ENCODING)  # as former releases sign it
+    assert parts[0] == (b"people", ENCODING, b"\0\0\0\1")
     signed = [ALICE.sign(SigningPurpose.APPROVAL, *given) for given in parts]
     verified = [[ALICE.public.is_signed(s, SigningPurpose.APPROVAL, *given) for given in parts] for s in signed]
     assert verified == [[True, False, False], [False, True, False], [False, False, True]]

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from gemel.common.keys.content_key import hpke_suite
 from gemel.common.keys.framing import frame
 from gemel.common.keys.sealing import SealContext, open_sealed
-from gemel.common.keys.sealing_key import ApprovedKey, HybridKey, SealingKey
+from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey
 from gemel.common.suite import Suite as Suites
 from tests.vectors.make_formats import PATH
 
@@ -47,9 +47,9 @@ def schedule(
     return expand(shared, b"key", key_bytes), expand(shared, b"base_nonce", 12)
 
 
-def published_key() -> HybridKey:
+def published_key() -> DefaultKey:
     expanded = hashlib.shake_256(bytes.fromhex(XWING["seed"])).digest(96)
-    return HybridKey(
+    return DefaultKey(
         MLKEM768PrivateKey.from_seed_bytes(expanded[:64]), X25519PrivateKey.from_private_bytes(expanded[64:])
     )
 
@@ -67,7 +67,7 @@ def test_the_schedule_is_that_of_the_rfc() -> None:
     assert suite.decrypt(sealed, private, info=vector["info"]) == vector["pt"]
 
 
-def test_the_hybrid_kem_is_that_of_the_draft() -> None:
+def test_the_default_kem_is_that_of_the_draft() -> None:
     """And with it ML-KEM-768: key generation from a seed, and decapsulation."""
     key, sealed = published_key(), bytes.fromhex(XWING["ct"])
     by_lattice = key.mlkem.decapsulate(sealed[:1088])
@@ -86,7 +86,7 @@ def test_the_library_opens_a_message_made_from_the_published_ciphertext() -> Non
 def test_a_message_of_the_approved_suite_is_as_its_drafts_have_it() -> None:
     """Opened with ML-KEM, ECDH, hashes and AES-GCM alone; the KEM's number and combiner are written out here."""
     key = ApprovedKey.create()
-    sealed = hpke_suite(Suites.APPROVED).encrypt(b"content", key.public.hybrid, info=b"info")
+    sealed = hpke_suite(Suites.APPROVED).encrypt(b"content", key.public.hpke, info=b"info")
     ciphertext, point, rest = sealed[:1568], sealed[1568:1665], sealed[1665:]
     by_curve = key.p384.exchange(ECDH(), EllipticCurvePublicKey.from_encoded_point(SECP384R1(), point))
     joined = key.mlkem.decapsulate(ciphertext) + by_curve + point + key.public.raw[1568:] + b"MLKEM1024-P384"
@@ -98,10 +98,10 @@ def test_a_message_of_the_approved_suite_is_as_its_drafts_have_it() -> None:
 def test_a_sealed_message_is_as_documented() -> None:
     """Made by the definition, from the published ciphertext; two chunks."""
     context = SealContext("febrl4", "run-1", "alice")
-    info = frame(b"gemel sealing 2", b"febrl4", b"run-1", b"alice")
+    info = frame(b"gemel sealing 1", b"febrl4", b"run-1", b"alice")
     key, nonce = schedule(bytes.fromhex(XWING["ss"]), (MLKEM768_X25519, HKDF_SHA256, AES_256_GCM), info, 32)
     content_key = bytes(range(32))
-    header = b"gemel sealed 2\n" + bytes.fromhex(XWING["ct"]) + AESGCM(key).encrypt(nonce, content_key, b"")
+    header = b"gemel sealed 1\n" + bytes.fromhex(XWING["ct"]) + AESGCM(key).encrypt(nonce, content_key, b"")
     content = bytes(65536) + b"the end"
     first = AESGCM(content_key).encrypt(bytes(12), content[:65536], info)
     last = AESGCM(content_key).encrypt(bytes(10) + b"\1\1", content[65536:], info)

@@ -91,4 +91,4 @@ def test_the_check_digits_are_frozen() -> None:
     assert seed_file_check(Seed(bytes(range(32))), "febrl4") == GOLDEN
 
 
-GOLDEN = "41e8313b37d88bd5"
+GOLDEN = "8a10596a9f272152"

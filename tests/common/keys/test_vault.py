@@ -24,18 +24,6 @@ def test_a_chunk_comes_back_from_its_wrapped_key(content: bytes, index: int) -> 
     assert VAULT.unwrap("upload-1", wrapped).decrypt(index, encrypted) == content
 
 
-def test_what_an_earlier_version_stored_is_still_read() -> None:
-    """Made by this program under the wrapping key 00 01 .. 1f: the form is frozen."""
-    vault = Vault(WrappingKeys((bytes(range(32)),)))
-    assert vault.reveal("upload-1", bytes.fromhex(FROZEN)) == b"content"
-
-
-FROZEN = (
-    "01cbb5840557ec908fbff086e651a756e4c20b9916a5773be553987e09926cd3621f14eca8bf430a9c4d075e51ff4ad4d3b0"
-    "3d7924ac9b27cd497dd16fb40cb9b66817d81e000000009b25af5af5f7637f1ed21b190ef581dc00fd2e0dbae637014ce69594518bd9"
-)
-
-
 def test_a_chunk_of_another_place_subject_or_key_is_refused() -> None:
     key, wrapped = VAULT.create("upload-1")
     other, _ = VAULT.create("upload-1")

@@ -9,7 +9,7 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import PublicIdentity
 from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.sealing_key import FormerKey, HybridKey
+from gemel.common.keys.sealing_key import DefaultKey
 from gemel.common.parties import Role
 from gemel.common.pki import Member, Members
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
@@ -18,14 +18,14 @@ from gemel.common.specification import encoding_digest, load_specification
 from tests.specifications import heading
 
 ROLES = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER, Role.COORDINATOR, Role.STEWARD)
-HYBRID = HybridKey.create()
+STEWARDS, OTHER = DefaultKey.create(), DefaultKey.create()
 LISTED = [
     Member(
         role.value,
         role,
         PinnedKey("a" * 64, f"{number}" * 64),
         PublicIdentity(IdentityKey.create().public),
-        (HYBRID if role is Role.STEWARD else FormerKey(HybridKey.create().x25519)).public,
+        (STEWARDS if role is Role.STEWARD else DefaultKey.create()).public,
     )
     for number, role in enumerate(ROLES)
 ]
@@ -75,7 +75,8 @@ def test_another_member_or_role_is_refused(named: str, got: str) -> None:
         ("a certificate's key", {"certificate": LISTED[4].certificate}),
         ("an identity", {"identity": LISTED[4].identity}),
         ("a sealing key", {"sealing": LISTED[4].sealing}),
-        ("a sealing key", {"sealing": FormerKey(HYBRID.x25519).public}),
+        ("a sealing key", {"sealing": DefaultKey(OTHER.mlkem, STEWARDS.x25519).public}),
+        ("a sealing key", {"sealing": DefaultKey(STEWARDS.mlkem, OTHER.x25519).public}),
     ],
 )
 @pytest.mark.parametrize("place", [0, 2, 3])

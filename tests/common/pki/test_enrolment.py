@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import stat
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Role
 from gemel.common.pki.acceptance import accept
@@ -195,12 +197,11 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
     assert "not for the key in tls.key" in reported(ErrorCode.CERTIFICATE, certificate=certificates["alice"])
     assert "no member has this name" in reported(ErrorCode.NOT_FOUND, name="mallory")
     own = deployment.members.named("bob")
-    for key, value in (
-        ("certificate", own.certificate.key),
-        ("identity", own.identity.hex),
-        ("sealing", own.sealing.hex),
+    for key, value, other in (
+        ("certificate", own.certificate.key, secrets.token_hex(32)),
+        ("identity", own.identity.hex, Identity(IdentityKey.create()).public.hex),
+        ("sealing", own.sealing.hex, SealingKey.create().public.hex),
     ):
-        other = Identity(IdentityKey.create()).public.hex
         assert f"another {key} key for bob" in reported(ErrorCode.CONFIGURATION, members=members.replace(value, other))
     assert "authorities in the membership list are missing" in reported(
         ErrorCode.CONFIGURATION, authorities=deployment.alices.pem

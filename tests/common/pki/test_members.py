@@ -15,7 +15,7 @@ from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES
-from gemel.common.pki.sealing_renewal import former_sealing_keys, sealing_keys_of_another_suite
+from gemel.common.pki.sealing_renewal import sealing_keys_of_another_suite
 from gemel.common.suite import Suite
 
 
@@ -27,7 +27,7 @@ def entries() -> list[dict[str, str]]:
             "authority": "a" * 64,
             "certificate": secrets.token_hex(32),
             "identity": Identity(IdentityKey.create()).public.hex,
-            "sealing": secrets.token_hex(32),
+            "sealing": SealingKey.create().public.hex,
         }
         for name, role in PARTIES.items()
     ]
@@ -65,7 +65,7 @@ def test_a_list_is_read_written_and_read(tmp_path: Path) -> None:
 def test_names_and_digits_that_yaml_would_read_otherwise_survive() -> None:
     given = entries()
     given[0] |= {"name": "null", "certificate": "1" * 64}
-    given[1] |= {"name": "123", "sealing": "0" * 63 + "7"}
+    given[1] |= {"name": "123", "authority": "0" * 63 + "7"}
     given[2] |= {"name": "no", "authority": "1e3" + "0" * 61}
     members = Members.parse(text_of(given))
     assert list(Members.parse(members.dump())) == list(members)
@@ -127,44 +127,31 @@ def test_a_steward_may_be_absent_and_a_second_coordinator_present() -> None:
     assert len(Members.parse(text_of(given))) == 5
 
 
-def test_a_hybrid_sealing_key_is_read_in_version_3_only() -> None:
-    given = entries()
-    assert "version: 1\n" in Members.parse(text_of(given)).dump()
-    key = SealingKey.create().public
-    given[0]["sealing"] = key.hex
-    assert "with hybrid sealing keys is of version 3" in mistakes_in(text_of(given))
-    members = Members.parse(text_of(given).replace("version: 1", "version: 3"))
-    assert members.named("alice").sealing == key
-    assert "version: 3\n" in members.dump()
-    assert list(Members.parse(members.dump())) == list(members)
-    assert former_sealing_keys(members) == list(PARTIES)[1:]
-    given[0]["sealing"] = "f" * len(key.hex)
-    assert "no public key of ML-KEM-768" in mistakes_in(text_of(given))
-    given[0]["sealing"] = key.hex[:-2]
-    assert "expected 2432 or 3330 or 64 lower-case hexadecimal digits, got 2430 characters" in mistakes_in(
-        text_of(given)
-    )
-
-
-def test_a_sealing_key_of_the_approved_suite_is_read_in_version_4_only() -> None:
+def test_a_sealing_key_of_either_suite_is_read() -> None:
     given = entries()
     key = SealingKey.create(Suite.APPROVED).public
     given[0]["sealing"] = key.hex
-    for version in (1, 3):
-        text = text_of(given).replace("version: 1", f"version: {version}")
-        assert "with sealing keys of the approved suite is of version 4" in mistakes_in(text)
-    members = Members.parse(text_of(given).replace("version: 1", "version: 4"))
+    members = Members.parse(text_of(given))
     assert members.named("alice").sealing == key
-    assert "version: 4\n" in members.dump()
     assert list(Members.parse(members.dump())) == list(members)
-    assert former_sealing_keys(members) == list(PARTIES)[1:]
     assert sealing_keys_of_another_suite(Suite.APPROVED, members) == list(PARTIES)[1:]
     assert sealing_keys_of_another_suite(Suite.DEFAULT, members) == []
-    given[0]["sealing"] = key.hex[:-2] + ("00" if key.hex[-2:] != "00" else "01")  # a point beside the curve
-    assert "no public key of ML-KEM-1024 and P-384" in mistakes_in(text_of(given))
 
 
-@pytest.mark.parametrize("version", ["6", "'1'", "1.0", "true"])
+def test_what_is_no_sealing_key_of_either_suite_is_refused() -> None:
+    given = entries()
+    default, approved = (SealingKey.create(suite).public.hex for suite in (Suite.DEFAULT, Suite.APPROVED))
+    beside = approved[:-2] + ("00" if approved[-2:] != "00" else "01")  # a point beside the curve
+    for digits, mistake in (
+        ("f" * len(default), "no public key of ML-KEM-768"),
+        (beside, "no public key of ML-KEM-1024 and P-384"),
+        (default[:-2], "expected 2432 or 3330 lower-case hexadecimal digits, got 2430 characters"),
+    ):
+        given[0]["sealing"] = digits
+        assert mistake in mistakes_in(text_of(given))
+
+
+@pytest.mark.parametrize("version", ["0", "2", "'1'", "1.0", "true"])
 def test_another_version_is_refused(version: str) -> None:
     assert "version" in mistakes_in(text_of(entries()).replace("version: 1", f"version: {version}"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role
 from gemel.common.pki import (
     PARTIES,
@@ -222,14 +221,7 @@ def test_an_intermediate_authority_may_be_the_one_that_is_pinned() -> None:
     assert admission(certificate_pem(alices())).name == "alice"
 
 
-def test_a_list_with_own_pkis_is_of_version_2_and_read_back() -> None:
-    former = [SealingPublicKey(bytes([n]) * 32) for n in range(len(MEMBERS))]
-    members = Members(replace(member, sealing=key) for member, key in zip(MEMBERS, former, strict=True))
-    text = members.dump()
-    assert "version: 2" in text
-    assert list(Members.parse(text)) == list(members)
-    with pytest.raises(GemelError, match="of version 2"):
-        Members.parse(text.replace("version: 2", "version: 1"))
+def test_a_list_with_own_pkis_is_read_back() -> None:
     assert list(Members.parse(MEMBERS.dump())) == list(MEMBERS)
 
 

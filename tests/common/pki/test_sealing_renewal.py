@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
-from gemel.common.keys.sealing_key import FormerKey, SealingKey
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role
 from gemel.common.pki import Members, PartyFolder, Provisioned, accept, assemble, provision
 from gemel.common.pki.enrolment_requests import load_enrolment_request
-from gemel.common.pki.sealing_renewal import former_sealing_keys, renew_sealing_key, sealing_keys_of_another_suite
+from gemel.common.pki.sealing_renewal import renew_sealing_key, sealing_keys_of_another_suite
 from gemel.common.suite import Suite
 
 CONTEXT = SealContext("trial", "r" * 32, "alice")
@@ -21,24 +20,7 @@ CONTEXT = SealContext("trial", "r" * 32, "alice")
 
 @pytest.fixture
 def made(tmp_path: Path) -> Provisioned:
-    """Parties whose Alice has the key of a former release, in her file and in everyone's list."""
-    made = provision(tmp_path / "parties")
-    alice = made.parties["alice"]
-    alice.sealing.unlink()
-    SealingKey(FormerKey(X25519PrivateKey.generate())).save(alice.sealing)
-    request = load_enrolment_request(alice.enrolment_request)
-    members = Members(
-        member
-        if member.name != "alice"
-        else type(member)(
-            member.name, member.role, member.certificate, member.identity, SealingKey.load(alice.sealing).public
-        )
-        for member in made.members
-    )
-    for party in made.parties.values():
-        party.members.write_text(members.dump())
-    assert request.sealing != members.named("alice").sealing
-    return made
+    return provision(tmp_path / "parties")
 
 
 def listed(made: Provisioned) -> Members:
@@ -62,27 +44,25 @@ def accepted(made: Provisioned) -> None:
         accept(party.path, name, certificates[name], members.dump(), authorities)
 
 
-def test_a_former_key_becomes_hybrid_and_nothing_is_lost_on_the_way(made: Provisioned) -> None:
+def test_a_key_is_renewed_and_nothing_is_lost_on_the_way(made: Provisioned) -> None:
     alice = made.parties["alice"]
-    assert former_sealing_keys(listed(made)) == ["alice"]
     before = SealingKey.load(alice.sealing)
     earlier = b"".join(seal(before.public, CONTEXT, [b"earlier"]))
     assert opens(made)
     renewed = renew_sealing_key(alice.path)
-    assert renewed.sealing.is_hybrid
-    assert opens(made)  # still by the former key, which the list has
+    assert renewed.sealing != before.public
+    assert opens(made)  # still by the key before, which the list has
     # Again, as after a crash, before the list has the new key: no further one, which would drop the listed one.
     assert renew_sealing_key(alice.path).sealing == renewed.sealing
     assert load_enrolment_request(alice.enrolment_request).sealing == renewed.sealing
     accepted(made)
-    assert former_sealing_keys(listed(made)) == []
     assert listed(made).named("alice").sealing == renewed.sealing
     assert opens(made)
     assert b"".join(open_sealed(SealingKey.load(alice.sealing), CONTEXT, [earlier])) == b"earlier"
-    # The next renewal is of the new key, and drops the former one.
+    # The next renewal is of the new key, and drops the first one.
     assert renew_sealing_key(alice.path).sealing != renewed.sealing
     assert opens(made)
-    assert not any(not key.is_hybrid for key in SealingKey.load(alice.sealing).publics)
+    assert before.public not in SealingKey.load(alice.sealing).publics
 
 
 def test_a_key_of_the_approved_suite_is_made_beside_the_listed_one(made: Provisioned) -> None:
@@ -102,8 +82,7 @@ def test_a_key_of_the_approved_suite_is_made_beside_the_listed_one(made: Provisi
     assert renew_sealing_key(alice.path).sealing.suite is Suite.APPROVED
 
 
-def test_a_party_without_a_list_renews_once(tmp_path: Path) -> None:
-    made = provision(tmp_path / "parties")
+def test_a_party_without_a_list_renews_once(made: Provisioned) -> None:
     alice = made.parties["alice"]
     alice.members.unlink()
     first = renew_sealing_key(alice.path).sealing

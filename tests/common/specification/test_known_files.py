@@ -43,13 +43,6 @@ def test_they_are_written_out_and_read_again():
     assert (only.by, only.records) == ("alice", 500)
 
 
-def test_without_them_the_digest_is_what_it_was_before():
-    """That of the release before, which knew no such options: what was signed stays signed."""
-    assert specification_digest(spec_with(keys=["sex"], precision=1.0)).hex() == (
-        "ae0d445b0fa615e1f1cc95844a0a5d4512e5336c06c7ba039b8e7cbefcfb2d8d"
-    )
-
-
 def test_what_is_sent_with_the_signatures_is_part_of_the_encoding_and_beliefs_are_not():
     variants = [
         spec_with(keys=["sex"], **latent)

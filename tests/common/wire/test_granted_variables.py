@@ -28,7 +28,7 @@ from gemel.common.wire.granted_variables import (
     padded_bytes,
     seal_variables,
 )
-from tests.vectors.make_formats import ALICE, BOB, DIGEST, HYBRID_READER, READER, RUN
+from tests.vectors.make_formats import ALICE, BOB, DIGEST, READER, RENEWED_READER, RUN
 
 ABOUT = VariablesContext("golden", RUN, Side.ALICE, DIGEST, "bob")
 IDS = [f"{number:016x}" for number in (3, 7, 11)]
@@ -41,11 +41,11 @@ TO_ANALYST = Expected(("income", "region"), None, (LINKS,))
 def sent(
     tables: dict[str, pl.DataFrame] | None = None, about: VariablesContext = ABOUT, identity: Any = ALICE
 ) -> bytes:
-    return b"".join(seal_variables(identity, HYBRID_READER.public, about, tables or {VALUES: VALUES_SENT}))
+    return b"".join(seal_variables(identity, RENEWED_READER.public, about, tables or {VALUES: VALUES_SENT}))
 
 
 def opened(sealed: bytes, about: VariablesContext = ABOUT, expected: Expected = EXPECTED) -> dict[str, pl.DataFrame]:
-    return open_variables(HYBRID_READER, ALICE.public, about, [sealed], expected)
+    return open_variables(RENEWED_READER, ALICE.public, about, [sealed], expected)
 
 
 def refused(code: ErrorCode, sealed: bytes, about: VariablesContext = ABOUT, expected: Expected = EXPECTED) -> str:
@@ -91,7 +91,7 @@ def test_a_message_of_another_signer_or_to_another_key_is_refused() -> None:
     refused(ErrorCode.SIGNATURE, sent(identity=BOB))
     other = b"".join(seal_variables(ALICE, READER.public, ABOUT, {VALUES: VALUES_SENT}))
     with pytest.raises(GemelError) as caught:
-        open_variables(replace(HYBRID_READER, before=None), ALICE.public, ABOUT, [other], EXPECTED)
+        open_variables(replace(RENEWED_READER, before=None), ALICE.public, ABOUT, [other], EXPECTED)
     assert caught.value.code is ErrorCode.SEALED
 
 
@@ -106,7 +106,7 @@ def raw(content: bytes) -> bytes:
     head = b"gemel variables 1\n" + ALICE.sign(SigningPurpose.VARIABLES, *ABOUT.parts(content))
     head += len(content).to_bytes(8, "big")
     padding = bytes(padded_bytes(len(head) + len(content)) - len(head) - len(content))
-    return b"".join(seal(HYBRID_READER.public, ABOUT.sealing, [head, content, padding]))
+    return b"".join(seal(RENEWED_READER.public, ABOUT.sealing, [head, content, padding]))
 
 
 def archive(tables: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
@@ -155,7 +155,7 @@ def test_signed_content_of_another_form_is_refused() -> None:
 
 def test_a_message_of_another_length_than_its_own_is_refused() -> None:
     for content in (b"", b"gemel variables 1\n", b"gemel variables 1\n" + bytes(4096), bytes(4096)):
-        sealed = b"".join(seal(HYBRID_READER.public, ABOUT.sealing, [content]))
+        sealed = b"".join(seal(RENEWED_READER.public, ABOUT.sealing, [content]))
         refused(ErrorCode.UPLOAD_CORRUPT, sealed)
 
 

@@ -12,7 +12,7 @@ from gemel.common.configuration import parse_configuration
 from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.pki.membership_file import Membership
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
-from tests.vectors.make_formats import ANALYST_MEMBERS
+from tests.vectors.make_formats import MEMBERS
 
 
 def test_every_role_has_a_program_and_what_writes_its_configuration() -> None:
@@ -23,7 +23,7 @@ def test_every_role_has_a_program_and_what_writes_its_configuration() -> None:
 @pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD, Role.ANALYST])
 def test_a_members_commands_read_the_configuration_that_it_gets(role: Role, tmp_path: Path) -> None:
     place = Place(tmp_path, "institute", role, tmp_path)
-    text = configure(Joined(place, Membership("carole.example:7443", ANALYST_MEMBERS, b"", {})))
+    text = configure(Joined(place, Membership("carole.example:7443", MEMBERS, b"", {})))
     found = parse_configuration(text, CoordinatorConfiguration, folder=tmp_path, where=place.configuration.name)
     assert (found.carole.address, found.keys) == ("carole.example:7443", tmp_path / "keys")
     assert found.members_digest

@@ -1,11 +1,10 @@
-"""The schema of a custodian's state, step by step from the first one that can be upgraded to that of `state_tables`.
+"""The schema of a custodian's state, step by step from that of the first release to that of `state_tables`.
 
 A service brings the state of an older version to its own when it opens it, all steps in one transaction: after a kill
 the state is that of the version before, and the next start does it again. No copy is made, which would keep what is
 later erased. New states take the same way from nothing.
 
-SQLite's ``user_version`` is the version, as it was before there were migrations: releases of that time refuse a newer
-state by it.
+SQLite's ``user_version`` is the version.
 """
 
 from __future__ import annotations
@@ -17,9 +16,6 @@ from sqlalchemy import Connection
 from gemel.common.schema_steps import run_steps
 from gemel.common.versions import CUSTODIAN_STATE
 
-FIRST = 5
-"""The version before there were migrations."""
-
 STEPS = Path(__file__).parent
 
 
@@ -29,7 +25,7 @@ def state_version(connection: Connection) -> int | None:
 
 
 def migrate(connection: Connection, target: int = CUSTODIAN_STATE, steps: Path = STEPS) -> None:
-    """Take a state from its version, FIRST or later, or from nothing, to `target`, in the caller's transaction."""
+    """Take a state from its version, or from nothing, to `target`, in the caller's transaction."""
 
     def record(made: int) -> None:
         connection.exec_driver_sql(f"PRAGMA user_version = {made}")

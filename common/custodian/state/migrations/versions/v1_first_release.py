@@ -1,11 +1,11 @@
-"""Version 5: what releases before there were migrations made."""
+"""Version 1: the tables of the first release."""
 
 from __future__ import annotations
 
 from alembic import op
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Integer, LargeBinary, MetaData, String, Table
 
-revision = "5"
+revision = "1"
 down_revision = None
 
 metadata = MetaData()
@@ -96,6 +96,14 @@ Table(
     "seen",
     metadata,
     Column("size", Integer, primary_key=True),
+    Column("checkpoint", String, nullable=False),
+)
+
+Table(
+    "lost",
+    metadata,
+    Column("restoration", Integer, primary_key=True, autoincrement=False),
+    Column("size", Integer, primary_key=True, autoincrement=False),
     Column("checkpoint", String, nullable=False),
 )
 
