@@ -151,7 +151,7 @@ def approve(
     epoch: int,
     file: Mapping[str, Detail] = MappingProxyType({}),
 ) -> Project:
-    """Verify and keep a member's consent. Former releases name no epoch: they consent to the first.
+    """Verify and keep a member's consent.
 
     What a custodian states of its `file` goes to the audit log with it.
 
@@ -160,6 +160,5 @@ def approve(
     GemelError
         SIGNATURE if it is not this member's over this project, digest and epoch; else as `operations.approve`.
     """
-    consented = epoch or 1
-    member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
-    return service.store.projects.approve(name, member.role, member.name, digest, signature, consented, file)
+    member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
+    return service.store.projects.approve(name, member.role, member.name, digest, signature, epoch, file)

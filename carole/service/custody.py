@@ -65,7 +65,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(read_project, min(seconds, max(0.0, remaining - 0.5)), context)
-        found = shown_statuses(self._service.store, side, request.since if request.HasField("since") else None)
+        found = shown_statuses(self._service.store, side, request.since)
         response = custody_pb2.NextTaskResponse(
             kind=custody_pb2.TASK_KIND_IDLE,
             projects=found.statuses,
