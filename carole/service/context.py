@@ -78,23 +78,23 @@ class ServiceContext:
         require_owner(self.store.projects.get(name), member.name, doing)
 
     def wait(
-        self, read_project: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
+        self, look: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
     ) -> Response | None:
         """Look now and whenever a project has changed, until there is a result or the time is over.
 
         A member of whom too many calls wait already has an answer at once.
         """
         if seconds <= 0 or not may_wait(context):
-            return read_project()
+            return look()
         deadline = time.monotonic() + seconds
         version = self.store.projects.version()
-        found = read_project()
+        found = look()
         while found is None and time.monotonic() < deadline and context.is_active():
             if self.stopping.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
                 break
             now = self.store.projects.version()
             if now != version:
-                version, found = now, read_project()
+                version, found = now, look()
         return found
 
 

@@ -26,7 +26,7 @@ from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.released_runs import ReleasedRuns
-from gemel.coordinator.client.terminal import show_ending, show_former_keys
+from gemel.coordinator.client.terminal import show_ending
 
 COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}
 """The group of each party's commands."""
@@ -118,7 +118,6 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
     show_ending(folder)
     pin = ListPin(config.absolute())
     members = pin.load(folder.members)
-    show_former_keys(members)
     share, address = settings.observability.share_request_ids, settings.carole.address
     with (
         withheld_shown(),

@@ -14,8 +14,6 @@ from gemel.common.pki.certificates import load_certificate
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.members import Members
-from gemel.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
 from gemel.common.records.csv_form import form_line
 from gemel.common.records.sources import Source
 from gemel.common.rpc.certificate_endings import ending_lines
@@ -71,13 +69,6 @@ def show_ending(folder: PartyFolder) -> None:
     soon = ending(load_certificate(folder.certificate), utc_now())
     if soon is not None:
         Console(stderr=True).print(f"[yellow]{folder.certificate}: {soon}[/yellow]", highlight=False)
-
-
-def show_former_keys(members: Members) -> None:
-    """Name on standard error the members whose sealing keys are of a former release."""
-    if former := former_sealing_keys(members):
-        named = f"sealing keys of X25519 alone: {', '.join(former)}; a later quantum computer could open what is sealed"
-        Console(stderr=True).print(f"[yellow]{named} to them: {RENEWAL}[/yellow]", highlight=False)
 
 
 def show_endings(reported: Iterable[project_pb2.EndingCertificate]) -> None:

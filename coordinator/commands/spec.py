@@ -118,26 +118,13 @@ def check(
 def _lacking(spec: Specification, members: Members) -> list[str]:
     """What the membership list lacks for this specification; Carole refuses to create its project then."""
     from gemel.common.parties import Role
-    from gemel.common.pki.sealing_renewal import (
-        APPROVED_RENEWAL,
-        RENEWAL,
-        former_sealing_keys,
-        sealed_to,
-        sealing_keys_of_another_suite,
-    )
+    from gemel.common.pki.sealing_renewal import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
 
-    readers = sealed_to(spec, members)
-    others = sealing_keys_of_another_suite(spec.suite, readers)
+    others = sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
     lacking = [
         f"WARNING: cryptography: approved, and the sealing key of {name} is of the default suite: Carole refuses the"
         f" project. Have it {APPROVED_RENEWAL}."
         for name in others
-    ]
-    lacking += [
-        f"WARNING: sealing: hybrid, and {name} has a sealing key of X25519 alone: Carole refuses the project. Have it"
-        f" {RENEWAL}."
-        for name in former_sealing_keys(readers)
-        if spec.sealing == "hybrid" and name not in others
     ]
     lacking += _computing(spec, members)
     stewards = len(members.with_role(Role.STEWARD))
