@@ -21,7 +21,6 @@ from gemel.common.custodian.steps.shared_upload import computing
 from gemel.common.custodian.steps.signing import sign_into
 from gemel.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from gemel.common.custodian.steps.step_progress import Stopwatch
-from gemel.common.encoding.layout import FORMER_SAMPLE
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.client import COMMIT_SECONDS
 from gemel.common.rpc.transfer import Content, send
@@ -55,10 +54,8 @@ def contribute(context: StepContext, task: Task) -> Outcome:
 
 
 def _is_for(upload: Upload, task: Task) -> bool:
-    """Whether an upload that is not complete is to be sent on; what a former release has signed may be signed again."""
-    manifest = contribution_pb2.Manifest.FromString(upload.manifest)
-    former_sample = manifest.records > 0 and any(part.rule == FORMER_SAMPLE for part in manifest.sets)
-    return manifest.encoding_digest == task.encoding_digest and not former_sample
+    """Whether an upload that is not complete is to be sent on."""
+    return contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest == task.encoding_digest
 
 
 def _prepare(context: StepContext, task: Task) -> Upload:

@@ -25,7 +25,7 @@ def upgrade() -> None:
     op.execute("UPDATE projects SET note = 'upgraded'")
     if os.environ.get("KILLED"):
         os.kill(os.getpid(), signal.SIGKILL)
-'''
+'''  # noqa: S608 - Python, of numbers
 START = f"""
 from pathlib import Path
 from gemel.common import versions
