@@ -272,7 +272,7 @@ class LinkageDocument(Document):
     """The same as a match weight; otherwise it follows from p."""
     floor: float | None = None
     """Match probability below which pairs were not kept."""
-    records: Counts | None = None
+    records: Counts
     """Records of each file."""
     expected: Expected | None = None
     quality: list[QualityEstimate] = Field(default_factory=list)
