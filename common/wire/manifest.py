@@ -127,6 +127,8 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
             where="manifest",
             got=f"{len(message.encoding_digest)} and {len(message.key_check_value)}",
         )
+    shares = contribution_pb2.FIELD_CONTENT_SHARED
+    shared = any(field.content == shares for part in message.sets for field in part.fields)
     layout = Layout(
         tuple(
             SetLayout(
@@ -136,7 +138,7 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
                 tuple(part.block_rules),
                 tuple(VariableLayout(variable.name, variable.categories) for variable in part.variables),
                 Interval(part.interval, part.intervals or 1),
-                _tags(part, shared=bool(message.sealed_seeds)),
+                _tags(part, shared=shared),
             )
             for part in message.sets
         ),
