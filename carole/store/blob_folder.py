@@ -75,10 +75,10 @@ class BlobFolder:
             file.write(f"{store}\n".encode())
 
     def payloads(self, after: str) -> Iterator[str]:
-        """Every payload after `after` that has a folder."""
+        """Every payload that has a folder, whatever its number: these are few."""
         if not self._folder.exists():
             return iter(())
-        return (path.name for path in self._folder.iterdir() if path.name > after and path.is_dir())
+        return (path.name for path in self._folder.iterdir() if path.is_dir())
 
     def files(self, payload: str) -> set[str]:
         """The files of a payload."""
