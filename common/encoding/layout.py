@@ -207,7 +207,7 @@ class Layout:
         """Raise `GemelError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
         _limit(self.records, 0, MAX_ROWS, "records", "layout")
-        reserved = (*((SAMPLES, CODES) if self.records else ("",)), *KNOWN)
+        reserved = (SAMPLES, CODES if self.records else "", *KNOWN)
         rules = [part.rule for part in self.sets if part.interval.number == 0]
         _limit(len(rules), 1, MAX_RULES, "signature sets for rules", "layout")
         _distinct_names(rules, "layout", "rule", reserved=reserved)
