@@ -15,30 +15,30 @@ from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
-class ResolutionRequest:
+class StewardQuestion:
     """A steward's question about a release, which several measures answer."""
 
     title: str
     explanation: str
 
 
-FOUND = ResolutionRequest(
+FOUND = StewardQuestion(
     "Could a person be found?", "An intruder knows something about a person and looks for their record."
 )
-LEARNT = ResolutionRequest(
+LEARNT = StewardQuestion(
     "Could something be learnt about a person?",
     "An intruder need not find the record: it is enough if all records that fit have the same value.",
 )
-TABLES = ResolutionRequest(
+TABLES = StewardQuestion(
     "Do the tables disclose anything about a person?", "Counts that are to be published, attacked all together."
 )
-CUSTODIANS = ResolutionRequest(
+CUSTODIANS = StewardQuestion(
     "What do the custodians learn of each other?", "A recipient of links learns who is in the other file."
 )
-RIGHT = ResolutionRequest(
+RIGHT = StewardQuestion(
     "Are the links right?", "A false link takes two people for one, and misleads whoever uses the combined output."
 )
-INVENTED = ResolutionRequest(
+INVENTED = StewardQuestion(
     "Are all records of people?",
     "A custodian that adds records of its own making learns from the links what the other file has.",
 )
@@ -90,7 +90,7 @@ class DisclosureMeasure:
     intruder: str
     sentence: str
     method: str
-    question: ResolutionRequest
+    question: StewardQuestion
     place: int = 0
     unit: Literal["share", "probability"] = "share"
     needs: Literal["", "sensitive", "tables", "quality", "joint model", "released joint"] = ""
@@ -127,7 +127,7 @@ def register(measures: Iterable[DisclosureMeasure]) -> None:
         MEASURES[measure.name] = measure
 
 
-def report_order() -> list[tuple[ResolutionRequest, list[DisclosureMeasure]]]:
+def report_order() -> list[tuple[StewardQuestion, list[DisclosureMeasure]]]:
     """The measures by question, as the report shows them."""
     return [
         (question, sorted((m for m in MEASURES.values() if m.question == question), key=lambda m: m.place))

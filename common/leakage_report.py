@@ -26,8 +26,8 @@ ATTACKERS = {
     EVERYBODY: "who has a register of all these people",
 }
 """Kinds of attackers, and what each has besides what Carole holds."""
-VERSION = 2
-"""Of the report as JSON: 2 has a verdict for each kind of attacker, 1 none."""
+VERSION = 1
+"""Of the report as JSON."""
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,10 @@ class LeakageReport:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The report that `as_dict` made, now or in a former release."""
+        """The report that `as_dict` made."""
 
         def read(part: str) -> tuple[Finding, ...]:
-            kept = ({**each} for each in content.get(part, ()))
+            kept = ({**each} for each in content[part])
             return tuple(
                 Finding(**{key: value for key, value in each.items() if key != "above_chance"}) for each in kept
             )
@@ -213,10 +213,10 @@ class LeakageReport:
             content["refuses"],
             read("findings"),
             read("codes"),
-            tuple(ResultWarning.model_validate(each) for each in content.get("warnings", ())),
+            tuple(ResultWarning.model_validate(each) for each in content["warnings"]),
             read("recognised"),
-            content.get("register_limit"),
-            content.get("everybody_limit"),
+            content["register_limit"],
+            content["everybody_limit"],
         )
 
 

@@ -17,5 +17,5 @@ CUSTODIAN_STATE = 1
 """Tables of a custodian's own database: the newest of `common/custodian/state/migrations/versions`. Every change of a
 table raises it."""
 
-STORE = 18
+STORE = 1
 """Tables of Carole's store: the newest of `carole/store/migrations/versions`. Every change of a table raises it."""

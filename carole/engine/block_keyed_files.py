@@ -14,6 +14,7 @@ from gemel.carole.engine.sample_groups import Samples
 from gemel.carole.engine.sharded_pairs import ShardedPairs
 from gemel.carole.engine.whole_pairs import take_input
 from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.encoding.samples import GROUPS
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 
@@ -36,19 +37,10 @@ class BlockKeyedFiles:
     def check(self, plan: LinkagePlan) -> None:
         """Raise `GemelError` unless both hold what the plan needs.
 
-        PARAMETER for a plan that needs values counted across a file; ENCODING_MISMATCH where one file's samples are in
-        groups and the other's, of a former release, are not.
+        PARAMETER for a plan that needs values counted across a file.
         """
         for side, part in (("alice", self._a), ("bob", self._b)):
             check_fields(side, sum(of_set.rows for of_set in part.sets), part.sets[0], plan)
-        if self._a.sample_groups != self._b.sample_groups:
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH,
-                "samples must be in the same groups",
-                where="samples",
-                got=f"{self._a.sample_groups} groups of Alice's and {self._b.sample_groups} of Bob's",
-                remedy="contribute again with the newer of the two releases",
-            )
         if any(field.value_frequencies for field in plan.fields):
             raise GemelError(
                 ErrorCode.PARAMETER,
@@ -61,7 +53,7 @@ class BlockKeyedFiles:
         """The pairs within the blocks of each rule."""
         samples: BothSets = self._a.sample, self._b.sample
         take_input(context, samples)
-        of_files = Samples(samples, self.n_records, self._a.sample_groups)
+        of_files = Samples(samples, self.n_records, GROUPS)
         return ShardedPairs(self._a, self._b, of_files, context, progress)
 
     def warnings(self) -> Iterator[ResultWarning]:

@@ -14,8 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.encoding.layout import CODES, FORMER_SAMPLE, KNOWN, SAMPLES, Layout, SetLayout
-from gemel.common.encoding.samples import GROUPS
+from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout
 from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 
@@ -74,7 +73,7 @@ class Contribution:
     def __init__(self, reader: SetReader) -> None:
         self._reader = reader
         layout = reader.layout
-        others = (CODES, SAMPLES, FORMER_SAMPLE, *KNOWN)
+        others = (CODES, SAMPLES, *KNOWN)
         places = [n for n, part in enumerate(layout.sets) if part.rule not in others]
         self.sets: tuple[SetLayout, ...] = tuple(layout.sets[n] for n in places)
         assert places == list(range(len(places)))  # noqa: S101 - the samples come after the rules
@@ -98,11 +97,6 @@ class Contribution:
         """The numbers of a rule's sets."""
         numbers = [number for number, part in enumerate(self.sets) if part.rule == rule]
         return range(numbers[0], numbers[-1] + 1)
-
-    @property
-    def sample_groups(self) -> int:
-        """Groups of equal sizes that the sample's rows are in, each under keys of its own; 1 from a former release."""
-        return GROUPS if self.sample.rule == SAMPLES else 1
 
     @property
     def rows_per_rule(self) -> dict[str, int]:

@@ -33,6 +33,7 @@ from gemel.carole.engine.row_numbers import row_numbers
 from gemel.carole.engine.run_context import packing_of
 from gemel.carole.engine.sample_groups import pairs_in_groups
 from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.common.encoding.samples import GROUPS
 from gemel.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet
 
 PARTNERS = 4
@@ -117,8 +118,7 @@ def near_copies(
     first, second = files
     if isinstance(first, Contribution):
         assert isinstance(second, Contribution)  # noqa: S101 - one mode for both
-        samples = first.sample, second.sample
-        groups = first.sample_groups if first.sample_groups == second.sample_groups else 1
+        samples, groups = (first.sample, second.sample), GROUPS
     else:
         assert isinstance(second, SignatureSet)  # noqa: S101
         samples, groups = (first, second), 1

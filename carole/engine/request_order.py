@@ -19,7 +19,7 @@ from gemel.carole.engine.stream import KeptPairs
 from gemel.common.keys.bulk import numbers
 from gemel.common.suite import Suite
 
-_VERSION = b"gemel request order 2"
+_VERSION = b"gemel request order 1"
 
 
 def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> NDArray[np.int64]:

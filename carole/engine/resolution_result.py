@@ -88,8 +88,6 @@ def unpack_result(
         UPLOAD_CORRUPT if it is malformed, has more or less than was requested, or holds an impossible number.
     """
     arrays, document = unpacked(content)
-    if "linked" in arrays:
-        raise malformed("a result of a former release, which names links and probabilities of pairs to Carole")
     names = {f"share_{side}" for side in recipients}
     names |= set() if expected is None else {"coded_a", "coded_b", "coded_probability", "left_out"}
     joint = None if variables is None else _joint(arrays.pop("joint", None), variables)

@@ -27,7 +27,7 @@ from gemel.carole.engine.shards import ShardReference, Unit
 from gemel.carole.engine.stream import KeptPairs, PairStream
 from gemel.carole.engine.unlinkable import FieldsPresent, fields_present
 from gemel.carole.engine.vectors import ComparisonVectors
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 
 Selected = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
@@ -105,7 +105,7 @@ def _stream(
     unit: UnitReference, plan: LinkagePlan, packing: Packing, pool: ThreadPoolExecutor, max_patterns: int
 ) -> tuple[PairStream, tuple[SignatureSet, SignatureSet]]:
     shard, stretch = unit.shard.place, unit.unit
-    in_a, in_b = _alike(unit.shard.a.read(), unit.shard.b.read())
+    in_a, in_b = unit.shard.a.read(), unit.shard.b.read()
     keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in (in_a, in_b))
     pairs = BlockKeyedPairs(shard.rule, keys_a, keys_b, stretch.start, stretch.stop)
     if pairs.of_blocks != stretch.pairs:
@@ -117,20 +117,6 @@ def _stream(
         )
     vectors = ComparisonVectors(in_a, in_b, plan, packing, _fixed_levels(in_a, plan))
     return PairStream(pairs, vectors, pool, 1, max_patterns=max_patterns, store=False), (in_a, in_b)
-
-
-def _alike(a: SignatureSet, b: SignatureSet) -> tuple[SignatureSet, SignatureSet]:
-    """Fields of which either side has sent nothing are fixed on both: a release before this one sends all of them."""
-    fixed = {name for part in (a, b) for name, field in part.fields.items() if field.content == "fixed"}
-
-    def with_fixed(part: SignatureSet) -> SignatureSet:
-        fields = {
-            name: FieldSignatures.fixed(field.bits, part.n_rows) if name in fixed else field
-            for name, field in part.fields.items()
-        }
-        return replace(part, fields=fields)
-
-    return with_fixed(a), with_fixed(b)
 
 
 def _fixed_levels(part: SignatureSet, plan: LinkagePlan) -> dict[str, NDArray[np.int8]]:

@@ -35,13 +35,6 @@ def require_owner(project: Project, member: str, doing: str) -> None:
     """
     if project.owner == member:
         return
-    if not project.owner:
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            "the project has no owner: it is not known which coordinator created it",
-            where=f"{doing} of {project.name}",
-            remedy=f"take it over: `gemel project take-over {project.name}`; then it is yours",
-        )
     raise GemelError(
         ErrorCode.NOT_ADMITTED,
         f"the project belongs to the coordinator {project.owner}",
@@ -53,7 +46,5 @@ def require_owner(project: Project, member: str, doing: str) -> None:
 
 
 def waits_for(project: Project, member: str) -> bool:
-    """Whether a coordinator may take the project over: it was handed over to it, or has no owner and is not offered."""
-    if project.hand_over is None:
-        return not project.owner
-    return project.hand_over.statement.successor == member
+    """Whether a coordinator may take the project over: it was handed over to it."""
+    return project.hand_over is not None and project.hand_over.statement.successor == member

@@ -71,7 +71,7 @@ class KeyReport:
     key_check_value: bytes
     canary_digest: bytes
     canary_parts: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}), compare=False)
-    """A digest of each part of the canary, by its name: which differ shows why. Empty from former releases."""
+    """A digest of each part of the canary, by its name: which differ shows why."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Run:
     handles_received_from: frozenset[Side] = frozenset()
     """Sides that have submitted handles for the rows of its candidate pairs, in mode block_keyed."""
     call: str = ""
-    """The call that requested it, as Carole's log has it; empty where that is not known."""
+    """The call that requested it, as Carole's log has it."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Project:
     grants
         What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's.
     owner
-        The coordinator that it belongs to, in the membership list; empty where that is not known.
+        The coordinator that it belongs to, in the membership list.
     hand_over
         The offer to another coordinator that waits to be taken.
     new_epoch

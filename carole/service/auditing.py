@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import grpc
@@ -52,7 +51,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
         if member.role not in SIDE_OF_ROLE:
             return response
         if seen is not None:
-            self._log.note(member.name, seen, request.countersignature, *_cosigned(request, seen, member))
+            self._log.note(member.name, seen, request.countersignature, _cosigned(request, seen, member))
         other = self._trust.members.in_role(SIDE_OF_ROLE[member.role].other.role)
         noted = self._log.noted(other.name)
         if noted is not None:
@@ -83,9 +82,8 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             )
 
 
-def _cosigned(request: audit_pb2.WitnessRequest, seen: Checkpoint, member: Member) -> Iterator[NoteLine]:
-    """The line of the caller's cosignature, verified; none where it has sent none, as former releases."""
-    if request.cosignature:
-        cosignature = Cosignature(request.cosigned_at, request.cosignature)
-        cosignature.verify(member.identity, seen.log, seen.size, seen.root)
-        yield cosignature.line(seen.log, member.name, member.identity)
+def _cosigned(request: audit_pb2.WitnessRequest, seen: Checkpoint, member: Member) -> NoteLine:
+    """The line of the caller's cosignature, verified."""
+    cosignature = Cosignature(request.cosigned_at, request.cosignature)
+    cosignature.verify(member.identity, seen.log, seen.size, seen.root)
+    return cosignature.line(seen.log, member.name, member.identity)

@@ -78,23 +78,23 @@ class ServiceContext:
         require_owner(self.store.projects.get(name), member.name, doing)
 
     def wait(
-        self, read_project: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
+        self, look: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
     ) -> Response | None:
         """Look now and whenever a project has changed, until there is a result or the time is over.
 
         A member of whom too many calls wait already has an answer at once.
         """
         if seconds <= 0 or not may_wait(context):
-            return read_project()
+            return look()
         deadline = time.monotonic() + seconds
         version = self.store.projects.version()
-        found = read_project()
+        found = look()
         while found is None and time.monotonic() < deadline and context.is_active():
             if self.stopping.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
                 break
             now = self.store.projects.version()
             if now != version:
-                version, found = now, read_project()
+                version, found = now, look()
         return found
 
 
@@ -151,7 +151,7 @@ def approve(
     epoch: int,
     file: Mapping[str, Detail] = MappingProxyType({}),
 ) -> Project:
-    """Verify and keep a member's consent. Former releases name no epoch: they consent to the first.
+    """Verify and keep a member's consent.
 
     What a custodian states of its `file` goes to the audit log with it.
 
@@ -160,6 +160,5 @@ def approve(
     GemelError
         SIGNATURE if it is not this member's over this project, digest and epoch; else as `operations.approve`.
     """
-    consented = epoch or 1
-    member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
-    return service.store.projects.approve(name, member.role, member.name, digest, signature, consented, file)
+    member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
+    return service.store.projects.approve(name, member.role, member.name, digest, signature, epoch, file)

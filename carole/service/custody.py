@@ -57,15 +57,15 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         waiting = frozenset(request.waiting[:MAX_WAITING])
         projects: list[Project] = []
 
-        def read_project() -> Task | None:
+        def find_task() -> Task | None:
             projects[:] = self._service.store.projects.all()
             self._service.conditions.report(side, request.conditions, (project.name for project in projects))
             return choose(projects, side, waiting)
 
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
-        task = self._service.wait(read_project, min(seconds, max(0.0, remaining - 0.5)), context)
-        found = shown_statuses(self._service.store, side, request.since if request.HasField("since") else None)
+        task = self._service.wait(find_task, min(seconds, max(0.0, remaining - 0.5)), context)
+        found = shown_statuses(self._service.store, side, request.since)
         response = custody_pb2.NextTaskResponse(
             kind=custody_pb2.TASK_KIND_IDLE,
             projects=found.statuses,
@@ -148,9 +148,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
                 got=f"{len(report.key_check_value)} and {len(report.canary_digest)}",
             )
         project = self._service.store.projects.report_keys(name, side, member.name, request.epoch, report)
-        blocking_error = key_mismatch(project)
-        if blocking_error is not None:
-            raise blocking_error
+        mismatch = key_mismatch(project)
+        if mismatch is not None:
+            raise mismatch
         return custody_pb2.ReportKeysResponse(status=status_to_wire(project))
 
     def BeginUpload(  # noqa: N802

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gemel.carole.projects import Project
-from gemel.carole.store.integrity import layout_from_text
 from gemel.common.encoding.fixed_fields import fixed_fields
 from gemel.common.encoding.known_layout import known_layouts
-from gemel.common.encoding.layout import (
-    CODES,
-    FORMER_SAMPLE,
-    FORMER_SAMPLE_ROWS,
-    KNOWN,
-    SAMPLES,
-    Content,
-    Layout,
-    SetLayout,
-)
+from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, Content, Layout, SetLayout
 from gemel.common.encoding.samples import sample_rows
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification import Specification, VariableSpec
@@ -33,9 +23,8 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
     Raises
     ------
     GemelError
-        ENCODING_MISMATCH if digest, sets, fields, bits or rules differ from the specification's, or if it has the
-        sample of a former release and the other custodian's contribution has not; EPOCH_MISMATCH; KEY_MISMATCH if the
-        key-check value is not the one this custodian has reported.
+        ENCODING_MISMATCH if digest, sets, fields, bits or rules differ from the specification's; EPOCH_MISMATCH;
+        KEY_MISMATCH if the key-check value is not the one this custodian has reported.
     """
     if manifest.encoding_digest != project.encoding_digest:
         raise _encoding(
@@ -66,44 +55,28 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
         shared = manifest.layout.is_shared
         what = f"rows are {'not ' if shared else ''}shared in mode {spec.mode}"
         raise _encoding("manifest.sets", what, "shares" if shared else "sets without shares")
-    _check_former_sample(manifest, project)
-    samples = FORMER_SAMPLE if manifest.layout.former_sample else SAMPLES
-    of_file = [*[rule.name for rule in spec.keyed_rules], samples, *([CODES] if spec.variables else [])]
+    of_file = [*[rule.name for rule in spec.keyed_rules], SAMPLES, *([CODES] if spec.variables else [])]
     known = {part.rule: part for part in known_layouts(spec, manifest.side)}
     sets = [*(of_file if separate else [""]), *known]
     found = [part.rule for part in manifest.layout.sets if part.interval.number == 0]
     _same("manifest.sets", "signature sets for rules", found, sets)
     _check_records(manifest.layout, spec, separate=separate)
-    for part in manifest.layout.sets:
+    for place, part in enumerate(manifest.layout.sets):
+        where = f"manifest.sets[{place}]"
         if part.rule in known:
-            _check_known(part, known[part.rule], spec)
+            _check_known(part, where, known[part.rule], spec)
             continue
         if part.rule != CODES:
-            _check_set(part, spec)
-        _check_variables(part, () if separate and part.rule != CODES else spec.variables_of(manifest.side))
+            _check_set(part, where, spec)
+        _check_variables(part, where, () if separate and part.rule != CODES else spec.variables_of(manifest.side))
 
 
-def _check_known(part: SetLayout, expected: SetLayout, spec: Specification) -> None:
+def _check_known(part: SetLayout, where: str, expected: SetLayout, spec: Specification) -> None:
     """Training records, or cells of a joint distribution: as many as the file has that all parties have approved."""
     if part.rows != expected.rows:
         what = f"{expected.rows} rows of the file that the specification names"
-        raise _encoding(f"manifest.sets.{part.rule}", what, str(part.rows))
-    _check_variables(part, spec.value_variables)
-
-
-def _check_former_sample(manifest: Manifest, project: Project) -> None:
-    """Values under one key cannot be compared with values in groups: whoever has the former release is to upgrade."""
-    other = manifest.side.other
-    if not manifest.layout.former_sample or not project.contributed(other):
-        return
-    if not layout_from_text(project.uploads[other].layout).former_sample:
-        raise GemelError(
-            ErrorCode.ENCODING_MISMATCH,
-            f"samples must be in groups under a key each, as {other}'s are",
-            where="manifest.sets",
-            got="a sample under one key, of a former release",
-            remedy=f"install the release that {other} has; the service then contributes again by itself",
-        )
+        raise _encoding(where, what, str(part.rows))
+    _check_variables(part, where, spec.value_variables)
 
 
 def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> None:
@@ -115,55 +88,52 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
             what = f"a contribution has records beside its {spec.decoys} decoys"
             raise _encoding("manifest.sets", what, f"{layout.sets[0].rows} rows")
         return
-    (sample,) = (part for part in layout.sets if part.rule in (SAMPLES, FORMER_SAMPLE))
-    former = layout.former_sample
-    rows = min(layout.records, FORMER_SAMPLE_ROWS) if former else sample_rows(layout.records)
+    place = next(place for place, part in enumerate(layout.sets) if part.rule == SAMPLES)
+    sample, rows = layout.sets[place], sample_rows(layout.records)
     if sample.rows != rows:
         what = f"the samples of a file of {layout.records} records have {rows} rows"
-        raise _encoding("manifest.sets", what, str(sample.rows))
+        raise _encoding(f"manifest.sets[{place}]", what, str(sample.rows))
     maximum = (layout.records + spec.decoys) * (1 if spec.padding is None else MAX_PADDED)
     for rule, of_rule in layout.rule_rows.items():
-        if rule not in (sample.rule, *KNOWN) and of_rule > maximum:
+        if rule not in (SAMPLES, *KNOWN) and of_rule > maximum:
             what = f"at most {maximum} rows under a rule, by {layout.records} records, {spec.decoys} decoys and padding"
             raise _encoding("manifest.sets", what, str(of_rule))
 
 
-def _check_set(part: SetLayout, spec: Specification) -> None:
+def _check_set(part: SetLayout, where: str, spec: Specification) -> None:
     fields = [field.name for field in spec.fields]
-    _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
-    sample = spec.in_blocks and part.rule in (SAMPLES, FORMER_SAMPLE)
-    rules = [] if sample else [rule.name for rule in spec.keyed_rules]
+    _same(f"{where}.fields", "fields", [field.name for field in part.fields], fields)
+    rules = [] if part.rule == SAMPLES else [rule.name for rule in spec.keyed_rules]
     if spec.mode == "shared":
         others = [rule for rule in rules if rule != part.rule]
-        _same("manifest.sets[0].tag_rules", "shared tags", part.tags or (), others)
+        _same(f"{where}.tag_rules", "shared tags", part.tags or (), others)
         rules = [rule for rule in rules if rule == part.rule]
-    _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, rules)
+    _same(f"{where}.block_rules", "blocking rules", part.blocks, rules)
     for field in part.fields:
-        expected = _contents(part.rule, field.name, spec)
-        if field.content not in expected:
-            where = f"manifest.sets[0].fields.{field.name}"
-            raise _encoding(where, f"mode {spec.mode} takes {expected[0]}", field.content)
+        expected = _content(part.rule, field.name, spec)
+        if field.content != expected:
+            what = f"expected {expected} under this rule in mode {spec.mode}"
+            raise _encoding(f"{where}.fields.{field.name}", what, field.content)
         bits = spec.field(field.name).bits
         if field.bits != bits:
-            where = f"manifest.sets[0].fields.{field.name}"
-            raise _encoding(where, f"signatures have {bits} bits", str(field.bits))
+            raise _encoding(f"{where}.fields.{field.name}", f"signatures have {bits} bits", str(field.bits))
 
 
-def _contents(rule: str, field: str, spec: Specification) -> tuple[Content, ...]:
-    """The contents that a field may have in a set: where nothing of it is sent, a former release sends it."""
+def _content(rule: str, field: str, spec: Specification) -> Content:
+    """The content that a field has in a set: nothing is sent of what the rule fixes, or in mode shared withholds."""
     if spec.mode == "trusted":
-        return ("values",)
+        return "values"
     of_rule = {each.name: each for each in spec.keyed_rules}.get(rule) if spec.in_blocks else None
-    fixed = of_rule is not None and field in fixed_fields(of_rule, spec)
-    if spec.mode != "shared":
-        return ("signatures", *(("fixed",) if fixed else ()))
+    shared = spec.mode == "shared"
     if of_rule is not None and field in of_rule.withheld:
-        return ("withheld",)
-    return ("fixed",) if fixed else ("shared",)
+        return "withheld" if shared else "signatures"
+    if of_rule is not None and field in fixed_fields(of_rule, spec):
+        return "fixed"
+    return "shared" if shared else "signatures"
 
 
-def _check_variables(part: SetLayout, held: Sequence[VariableSpec]) -> None:
-    where = "manifest.sets[0].variables"
+def _check_variables(part: SetLayout, of_set: str, held: Sequence[VariableSpec]) -> None:
+    where = f"{of_set}.variables"
     _same(where, "variables", [variable.name for variable in part.variables], [variable.name for variable in held])
     for found, variable in zip(part.variables, held, strict=True):
         if found.categories != len(variable.categories):

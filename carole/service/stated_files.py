@@ -15,15 +15,13 @@ RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 
 
 def file_details(request: custody_pb2.ApproveRequest, member: Member) -> dict[str, Detail]:
-    """The details that the audit entry of an approval has of the custodian's file; none from a former release.
+    """The details that the audit entry of an approval has of the custodian's file.
 
     Raises
     ------
     GemelError
         PARAMETER for a statement out of bounds; SIGNATURE if this member has not signed it.
     """
-    if not request.HasField("file"):
-        return {}
     stated = FileStatement(request.file.records, request.file.origin)
     stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
     return {RECORDS: stated.records, ORIGIN: stated.origin, SIGNATURE: request.file.signature.hex()}
@@ -46,7 +44,7 @@ def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str)
     Returns
     -------
     dict
-        The details that the audit entry of the upload has of it: a custodian of a former release states nothing.
+        The details that the audit entry of the upload has of it.
 
     Raises
     ------
@@ -55,8 +53,6 @@ def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str)
     """
     layout = manifest.layout
     contributed = layout.records or layout.sets[0].rows - spec.decoys
-    stated = log.approved(manifest.project, member).get(RECORDS)
-    if stated is None:
-        return {"records": contributed, RECORDS: "none"}
-    check_contributed(int(stated), contributed, f"{manifest.project}, contribution of {member}")
-    return {"records": contributed, RECORDS: int(stated)}
+    stated = int(log.approved(manifest.project, member)[RECORDS])
+    check_contributed(stated, contributed, f"{manifest.project}, contribution of {member}")
+    return {"records": contributed, RECORDS: stated}

@@ -25,9 +25,6 @@ from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 ANSWER_BYTES = 256 << 10
 """Of the states in one answer."""
 
-FORMER_BYTES = 1 << 20
-"""The same to a custodian of a former release, which is shown what changed last, and cannot request more."""
-
 _MAX_CHANGED = 5000
 """Read from the log for one answer: more than an answer has place for."""
 
@@ -39,23 +36,23 @@ class ShownStatuses:
     Attributes
     ----------
     position
-        Up to where the custodian knows them then; None for a custodian of a former release.
+        Up to where the custodian knows them then.
     more
         Whether further projects have changed.
     """
 
     statuses: Sequence[project_pb2.ProjectStatus]
-    position: custody_pb2.StatusPosition | None
+    position: custody_pb2.StatusPosition
     more: bool
 
 
-def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition | None) -> ShownStatuses:
+def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition) -> ShownStatuses:
     """The states of projects to show to a custodian.
 
     Parameters
     ----------
     since
-        As the custodian names it; None from a former release, which names none.
+        As the custodian names it; empty after its start.
 
     Notes
     -----
@@ -63,13 +60,12 @@ def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition |
     O(entries of the log after `since`).
     """
     # The log first: what is read of a project after it is never older than the entry that is named.
-    start = 0 if since is None else store.audit.confirmed(since.entry, since.leaf)
-    changed, newest = store.audit.changed(start, _MAX_CHANGED, latest=since is None)
+    start = store.audit.confirmed(since.entry, since.leaf)
+    changed, newest = store.audit.changed(start, _MAX_CHANGED)
     projects = store.projects.all()
-    room = _Room(FORMER_BYTES if since is None else ANSWER_BYTES)
+    room = _Room(ANSWER_BYTES)
     going_on = [project for project in projects if not is_over(project, side)]
-    begin = "" if since is None else since.open
-    at = next((place for place, project in enumerate(projects) if project.name == begin), -1)
+    at = next((place for place, project in enumerate(projects) if project.name == since.open), -1)
     later = {project.name for project in projects[at + 1 :]}
     in_turn = sorted(going_on, key=lambda project: project.name not in later)
     shown = [project.name for project in takewhile(lambda project: room.take(project, 3 / 4), in_turn)]
@@ -85,8 +81,6 @@ def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition |
     else:
         more = len(changed) == _MAX_CHANGED
         reached = reached if more else newest
-    if since is None:
-        return ShownStatuses(room.statuses, None, more=False)
     position = custody_pb2.StatusPosition(entry=reached, leaf=store.audit.leaf(reached), open=last)
     return ShownStatuses(room.statuses, position, more)
 

@@ -146,8 +146,6 @@ def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) ->
         PARAMETER for another number of parts, or for a digest of another length.
     """
     names, found = canary_part_names(field.name for field in spec.fields), list(request.canary_parts)
-    if not found:
-        return {}
     if len(found) != len(names) or any(len(part) != PART_BYTES for part in found):
         raise GemelError(
             ErrorCode.PARAMETER,

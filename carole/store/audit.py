@@ -182,7 +182,7 @@ class Log:
                 )
             return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
 
-    def note(self, member: str, seen: Checkpoint, countersignature: bytes, *cosigned: NoteLine) -> None:
+    def note(self, member: str, seen: Checkpoint, countersignature: bytes, cosigned: NoteLine) -> None:
         """Store the checkpoint a member has accepted, unless a later one is stored. All signatures are verified.
 
         A checkpoint of what this log has lost by a restoration is left: shown to another reader, it would look as if
@@ -201,7 +201,7 @@ class Log:
             connection.execute(delete(audit_witnesses).where(which))
             connection.execute(
                 insert(audit_witnesses).values(
-                    member=member, size=seen.size, checkpoint=seen.to_text(*cosigned), countersignature=countersignature
+                    member=member, size=seen.size, checkpoint=seen.to_text(cosigned), countersignature=countersignature
                 )
             )
 
@@ -228,15 +228,13 @@ class Log:
         awaited = max(released, seen.get(other, 0))
         return awaited if awaited > seen.get(member, 0) else 0
 
-    def changed(self, after: int, maximum: int, *, latest: bool = False) -> tuple[list[tuple[str, int]], int]:
+    def changed(self, after: int, maximum: int) -> tuple[list[tuple[str, int]], int]:
         """The projects that entries after a number are about, each with its last entry's number; and the newest number.
 
         Parameters
         ----------
         maximum
             Of the projects: those that changed first, by their last entries.
-        latest
-            Those that changed last, the last first.
 
         Notes
         -----
@@ -244,7 +242,7 @@ class Log:
         """
         number = func.max(audit.c.sequence)
         query = select(audit.c.project, number).where(audit.c.sequence > after, audit.c.project != "")
-        ordered = query.group_by(audit.c.project).order_by(number.desc() if latest else number).limit(maximum)
+        ordered = query.group_by(audit.c.project).order_by(number).limit(maximum)
         with self._database.read() as connection:
             newest = last(connection)
             return [(str(row[0]), int(row[1])) for row in connection.execute(ordered)], newest
@@ -319,7 +317,7 @@ class Log:
 
 
 def cosigned(connection: Connection, member: str) -> str | None:
-    """The checkpoint a member last accepted, with its cosignature if it is a note; None if there is none."""
+    """The checkpoint a member last accepted, with its cosignature; None if there is none."""
     which = select(audit_witnesses.c.checkpoint).where(audit_witnesses.c.member == member)
     return connection.scalar(which)
 

@@ -40,9 +40,6 @@ from gemel.common.keys.identity import Identity
 from gemel.common.versions import STORE
 
 DATABASE, BLOBS, MANIFEST = "carole.db", "blobs", "backup.json"
-OLDEST = 6
-"""The first version of the schema of which there are backups."""
-
 _ROWS = 1000
 
 
@@ -117,8 +114,8 @@ def restore(
     Raises
     ------
     GemelError
-        DATABASE if the place is not empty, or the backup is not complete, or of a version newer than this program or
-        older than `OLDEST`; AUDIT if its log is not intact under Carole's key. The database is then as it was; files of
+        DATABASE if the place is not empty, or the backup is not complete, or of a version newer than this program;
+        AUDIT if its log is not intact under Carole's key. The database is then as it was; files of
         blobs may remain, and a repetition goes on.
 
     Notes
@@ -180,10 +177,10 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
     def prepare(connection: Connection, where: str) -> None:
         nonlocal version
         found = schema_version(connection)
-        if found is None or not OLDEST <= found <= STORE:
+        if found is None or found > STORE:
             raise GemelError(
                 ErrorCode.DATABASE,
-                f"a backup must have schema version {OLDEST} to {STORE}",
+                f"a backup must have schema version {STORE} or an earlier one",
                 where=str(source),
                 got="none" if found is None else str(found),
                 remedy="restore it with the version of Gemel that wrote it",

@@ -75,7 +75,7 @@ class BlobFolder:
             file.write(f"{store}\n".encode())
 
     def payloads(self, after: str) -> Iterator[str]:
-        """Every payload that has a folder: these are few, and those of former releases have no order."""
+        """Every payload that has a folder, whatever its number: these are few."""
         if not self._folder.exists():
             return iter(())
         return (path.name for path in self._folder.iterdir() if path.is_dir())

@@ -153,7 +153,7 @@ class Blobs:
         known
             Every payload of the database.
         newest
-            Number of the newest one (`new_payload`); those that a store made before payloads had numbers are known.
+            Number of the newest one (`new_payload`).
 
         Raises
         ------
@@ -169,10 +169,6 @@ class Blobs:
                 got=f"{len(unknown)} unknown, such as {unknown[0]}",
                 remedy="give Carole the newest database; if it is lost for good, move the unknown payloads elsewhere",
             )
-
-    def missing(self, payloads: Collection[str]) -> set[str]:
-        """Those of the payloads that have no file."""
-        return {payload for payload in payloads if not self._at.files(payload)}
 
     def is_unused(self, ours: Collection[str] = ()) -> bool:
         """Whether it has no identity, and no payload that is not ours."""

@@ -215,7 +215,7 @@ class Change:
             known, values = former.get(run.run), _run(run)
             if known is None:
                 names = {"run": run.run, "request": run.request, "project": self.id, "sequence": sequence}
-                names |= {"call": run.call or None}
+                names |= {"call": run.call}
                 self.connection.execute(insert(runs).values(**names, **values, created_at=self.at))
             elif known != run:
                 if run.released and not known.released:
@@ -250,9 +250,9 @@ def project_columns(project: Project) -> dict[str, Any]:
         "specification_digest": project.specification_digest,
         "grants": grants_text(project.grants),
         "policy": str(project.policy),
-        "owner": project.owner or None,
-        "signatures": project.signatures if project.signatures > 1 else None,
-        "transfers": json.dumps(project.transfers) if project.transfers else None,
+        "owner": project.owner,
+        "signatures": project.signatures,
+        "transfers": json.dumps(project.transfers),
     }
 
 

@@ -3,7 +3,8 @@
 A clock that jumps ahead by a year, in a virtual machine that is restored or by a wrong source of time, would make every
 upload and every result due at once, and what is erased does not come back. So the store remembers the newest time at
 which its Carole served. A clock further from it than `MAX_DAYS`, ahead or back, is believed only after an operator has
-confirmed it, with an entry in the audit log. A smaller jump can erase that much too early.
+confirmed it, with an entry in the audit log. A smaller jump can erase that much too early. A new store, which has
+nothing to erase, believes the clock of its first service.
 """
 
 from __future__ import annotations

@@ -16,10 +16,9 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, 
 from gemel.carole.store.blobs import Blobs, new_payload
 from gemel.carole.store.database import Database
 from gemel.carole.store.resting_digests import DIGEST_BYTES, digest_of, resting, resting_root, root_of
-from gemel.carole.store.tables import artifacts, chunks, meta, payloads, results
+from gemel.carole.store.tables import chunks, meta, payloads
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
-from gemel.common.parties import CUSTODIANS
 from gemel.common.wire.chunks import Chunk, root_digest
 
 Clock = Callable[[], int]
@@ -253,11 +252,7 @@ class EncryptedPayloads:
             self._blobs.remove(payload)
 
     def rewrap(self, connection: Connection) -> int:
-        """Wrap every data key by the current wrapping key; returns how many were under another one.
-
-        Digests that the release before has left in the clear are encrypted here, where all data keys are at hand.
-        """
-        self._encrypt_digests(connection)
+        """Wrap every data key by the current wrapping key; returns how many were under another one."""
         count = 0
         for row in connection.execute(select(payloads).where(payloads.c.wrapped_key.is_not(None))).all():
             if not self._vault.is_current(row.wrapped_key):
@@ -265,27 +260,6 @@ class EncryptedPayloads:
                 connection.execute(update(payloads).where(payloads.c.id == row.id).values(wrapped_key=wrapped))
                 count += 1
         return count
-
-    def _encrypt_digests(self, connection: Connection) -> None:
-        clear = select(chunks).where(func.length(chunks.c.digest) == DIGEST_BYTES)
-        keys: dict[str, DataKey] = {}
-        for row in connection.execute(clear).all():
-            key = keys.get(row.payload) or self.key(connection, row.payload)
-            keys[row.payload] = key
-            of_chunk = chunks.c.payload == row.payload, chunks.c.position == row.position
-            sealed = resting(key, row.position, row.digest)
-            connection.execute(update(chunks).where(*of_chunk).values(digest=sealed))
-        randomised = select(artifacts.c.payload).union_all(
-            select(results.c.payload).where(results.c.recipient.in_([str(role) for role in CUSTODIANS]))
-        )
-        roots = select(payloads.c.id, payloads.c.root).where(
-            payloads.c.wrapped_key.is_not(None),
-            func.length(payloads.c.root) == DIGEST_BYTES,
-            payloads.c.id.not_in(randomised),
-        )
-        for row in connection.execute(roots).all():
-            sealed = resting_root(self.key(connection, row.id), row.root)
-            connection.execute(update(payloads).where(payloads.c.id == row.id).values(root=sealed))
 
 
 def chunk_conflict(what: str, where: str) -> GemelError:

@@ -167,7 +167,7 @@ class Monitoring:
                 # On PostgreSQL this would leave a dead row with every probe, and the lock that every write takes on the
                 # tenure's row is refused by a standby already.
                 if self._database.is_sqlite:
-                    connection.execute(update(meta).where(meta.c.key == "schema").values(value=meta.c.value))
+                    connection.execute(update(meta).where(meta.c.key == "payloads").values(value=meta.c.value))
                 raise _UndoneError
         except _UndoneError:
             pass

@@ -24,7 +24,7 @@ from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.database import Database, Prepare, newest_schema
 from gemel.carole.store.encrypted_payloads import Clock, newest
 from gemel.carole.store.migrations import migrate, schema_version
-from gemel.carole.store.tables import chunks, payloads
+from gemel.carole.store.tables import payloads
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.keys.identity import Identity
 from gemel.common.versions import STORE
@@ -100,7 +100,7 @@ def upgrade(
 ) -> tuple[int, int]:
     """Bring a store to the newest version of the schema, or leave it as it was; the versions before and after.
 
-    A store made before stores had an identity gets one. A dry run upgrades it, and takes that back.
+    A dry run upgrades it, and takes that back.
 
     Raises
     ------
@@ -119,20 +119,14 @@ def upgrade(
         before = found
         migrate(connection)
         holder = tenure.take(connection, blobs.place, where)
-        store = audit.log_name(connection)
-        _require_pair(connection, blobs, store)
+        _require_pair(connection, blobs)
         record_upgrade(connection, before, clock())
         tenure.release(connection, holder)
 
     with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run) as database:
-        if dry_run:
-            return before, STORE
-        with database.read() as connection:
-            store = audit.log_name(connection)
-            if blobs.identity() is None:
-                _require_pair(connection, blobs, store)
-                blobs.identify(store)
-        blobs.require(store)
+        if not dry_run:
+            with database.read() as connection:
+                blobs.require(audit.log_name(connection))
     return before, STORE
 
 
@@ -163,21 +157,10 @@ def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clo
         return days
 
 
-def _require_pair(connection: Connection, blobs: Blobs, store: str) -> None:
-    """Refuse a folder and a database that cannot be of one store, even where the folder has no identity yet."""
+def _require_pair(connection: Connection, blobs: Blobs) -> None:
+    """Refuse a folder and a database that are not of one store."""
+    blobs.require(audit.log_name(connection))
     blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))
-    if blobs.identity() is not None:
-        blobs.require(store)
-        return
-    missing = blobs.missing(set(connection.execute(select(chunks.c.payload)).scalars()))
-    if missing:
-        raise GemelError(
-            ErrorCode.DATABASE,
-            "payloads of the database are missing in the folder of blobs",
-            where="store.blobs",
-            got=f"{len(missing)} missing",
-            remedy="find the folder that belongs to this database",
-        )
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class Registry:
                 ErrorCode.EXISTS,
                 "a project of this name belongs to another coordinator",
                 where=new.name,
-                got=f"owner {project.owner}" if project.owner else "no owner",
+                got=f"owner {project.owner}",
                 remedy="give the new project another name",
             )
         return project
@@ -245,5 +245,5 @@ def _kept(new: NewProject) -> dict[str, Any]:
         "specification": new.specification,
         "uploads_days": new.uploads_days,
         "results_days": new.results_days,
-        "releases_days": None if new.releases_days == RELEASES_DAYS else new.releases_days,
+        "releases_days": new.releases_days,
     }

@@ -11,7 +11,6 @@ from sqlalchemy import ColumnElement, Connection, exists, insert, select
 from gemel.carole.projects import Project
 from gemel.carole.store.tables import payloads, projects, releases, results
 from gemel.common.parties import Role
-from gemel.common.specification.model.content import RELEASES_DAYS
 
 COUNTS = "counts"
 """The recipient under which the counts of a run's tables are stored: no party's share."""
@@ -34,16 +33,15 @@ def record_release(connection: Connection, number: int, project: Project, run: s
     at
         Milliseconds since 1970.
     """
-    days = connection.execute(select(projects.c.releases_days).where(projects.c.id == number)).scalar()
-    members = {role: approval.member for role, approval in project.approvals.items()}
+    days = connection.execute(select(projects.c.releases_days).where(projects.c.id == number)).scalar_one()
     connection.execute(
         insert(releases).values(
             run=run,
             project=number,
-            alice=members.get(Role.CUSTODIAN_A),
-            bob=members.get(Role.CUSTODIAN_B),
+            alice=project.approvals[Role.CUSTODIAN_A].member,
+            bob=project.approvals[Role.CUSTODIAN_B].member,
             specification_digest=project.specification_digest,
             at=at,
-            days=RELEASES_DAYS if days is None else days,
+            days=days,
         )
     )

@@ -47,15 +47,15 @@ class ReleaseTrace:
     run, project
         What was released.
     owner
-        The coordinator that the project belongs to; empty where that is not known.
+        The coordinator that the project belongs to; empty of one that was lost.
     alice, bob
-        The custodians, by their names in the membership list; empty where that is not known.
+        The custodians, by their names in the membership list; empty of one that was lost.
     specification_digest
-        Empty where it is not known.
+        Empty of one that was lost.
     links
         Number of links.
     at
-        Milliseconds since 1970; 0 where it is not known.
+        Milliseconds since 1970; 0 of one that was lost.
     kept
         What is kept of it.
     """
@@ -97,8 +97,7 @@ class Releases:
     def earlier(self, name: str) -> list[ReleaseTrace]:
         """The releases of a project's custodians so far, oldest first: the project's own and those of other projects.
 
-        Custodians are the same if both their names in the membership list are. A release whose custodians are not
-        known, and one that was lost, belongs to all.
+        Custodians are the same if both their names in the membership list are. A release that was lost belongs to all.
 
         Raises
         ------
@@ -154,7 +153,7 @@ def of_custodians(connection: Connection, project: Project) -> list[ReleaseTrace
     members = {present.get(role, "") for role in CUSTODIANS}
     made = list(_traces(connection))
     lost = list(_lost(connection, {trace.run for trace in made}))
-    return [one for one in (*made, *lost) if not (one.alice and one.bob) or {one.alice, one.bob} == members]
+    return [*(one for one in made if {one.alice, one.bob} == members), *lost]
 
 
 def _traces(connection: Connection) -> Iterator[ReleaseTrace]:
@@ -176,14 +175,13 @@ def _traces(connection: Connection) -> Iterator[ReleaseTrace]:
     )
     for row in connection.execute(query):
         kept = Kept.NONE if row.payload is None else Kept.COUNTS if row.readable else Kept.EXPIRED
-        digest = b"" if row.specification_digest is None else bytes(row.specification_digest)
         yield ReleaseTrace(
             row.run,
             row.name,
-            row.owner or "",
-            row.alice or "",
-            row.bob or "",
-            digest,
+            row.owner,
+            row.alice,
+            row.bob,
+            bytes(row.specification_digest),
             row.links,
             row.at,
             kept,

@@ -7,9 +7,6 @@ key it is gone with that key. What guards the disk against damage is not this bu
 Content that was encrypted, or has fresh randomness in it, before it came here has a digest that confirms nothing: that
 of a custodian's sealed share, and of artifacts. Their root digests stay in the clear, because a custodian's repeated
 acknowledgement, and an artifact that is sent again, are recognised by them after the erasure too.
-
-The release before wrote all digests in the clear, 32 bytes long; `EncryptedPayloads.rewrap` encrypts them when the
-service starts.
 """
 
 from __future__ import annotations
@@ -28,14 +25,14 @@ def resting(key: DataKey, position: int, digest: bytes) -> bytes:
 
 
 def digest_of(key: DataKey, position: int, stored: bytes) -> bytes:
-    """A chunk's digest from `resting`, or as the release before stored it.
+    """A chunk's digest from `resting`.
 
     Raises
     ------
     GemelError
         VAULT if it was changed, or is of another chunk or payload.
     """
-    return stored if len(stored) == DIGEST_BYTES else key.apart(_PURPOSE).decrypt(position, stored)
+    return key.apart(_PURPOSE).decrypt(position, stored)
 
 
 def resting_root(key: DataKey, root: bytes) -> bytes:
@@ -45,4 +42,6 @@ def resting_root(key: DataKey, root: bytes) -> bytes:
 
 def root_of(key: DataKey, stored: bytes | None) -> bytes | None:
     """A payload's root digest as it was stored, in the clear or not; None if there is none. Errors as `digest_of`."""
-    return None if stored is None else digest_of(key, _ROOT, stored)
+    if stored is None or len(stored) == DIGEST_BYTES:
+        return stored
+    return digest_of(key, _ROOT, stored)

@@ -32,7 +32,7 @@ meta = Table(
 )
 """`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
 transaction which writes draws; `payloads` the number of the newest payload; `notified` the last audit entry of which
-people are notified; `schema` is for old releases."""
+people are notified; `clock` the newest time at which Carole served."""
 
 tenure = Table(
     "tenure",
@@ -58,13 +58,12 @@ projects = Table(
     Column("state", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    Column("owner", String(64)),
-    Column("signatures", Integer),
-    Column("releases_days", Integer),
-    Column("transfers", Text),
+    Column("owner", String(64), nullable=False),
+    Column("signatures", Integer, nullable=False),
+    Column("releases_days", Integer, nullable=False),
+    Column("transfers", Text, nullable=False),
 )
-"""`owner` is null where it is not known which coordinator created a project; `signatures` where one steward decides;
-`releases_days` where the default holds; `transfers`, JSON, where no columns are granted."""
+"""`signatures` is how many stewards decide; `transfers`, JSON, says whose columns are granted to whom."""
 
 hand_overs = Table(
     "hand_overs",
@@ -124,9 +123,9 @@ key_reports = Table(
     Column("key_check_value", LargeBinary(32), nullable=False),
     Column("canary_digest", LargeBinary(64), nullable=False),
     Column("at", BigInteger, nullable=False),
-    Column("canary_parts", Text),
+    Column("canary_parts", Text, nullable=False),
 )
-"""`canary_parts` is JSON, digests by name; none from former releases."""
+"""`canary_parts` is JSON, digests by name."""
 
 epochs = Table(
     "epochs",
@@ -209,7 +208,7 @@ runs = Table(
     Column("lease_until", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
-    Column("call", String(16)),
+    Column("call", String(16), nullable=False),
     UniqueConstraint("project", "request"),
     # 1 while active, else null, and nulls are never equal: one active run per project.
     UniqueConstraint("project", "active"),
@@ -251,14 +250,14 @@ releases = Table(
     metadata,
     Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
     Column("project", ForeignKey("projects.id"), nullable=False),
-    Column("alice", String(64)),
-    Column("bob", String(64)),
-    Column("specification_digest", LargeBinary(32)),
+    Column("alice", String(64), nullable=False),
+    Column("bob", String(64), nullable=False),
+    Column("specification_digest", LargeBinary(32), nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("days", Integer, nullable=False),
 )
 """Every release, also of projects that are erased or assess nothing (see `releases`). Its counts are a payload of
-`results`, kept for so many days; digest and members are null where a release of before did not keep them."""
+`results`, kept for so many days."""
 
 artifacts = Table(
     "artifacts",

@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from gemel.carole.projects import Project, Upload, operations
-from gemel.carole.projects.operations.outcome import Detail, Outcome
+from gemel.carole.projects import Upload, operations
+from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.store.audit import log_name
 from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.changes import Changes
@@ -149,8 +149,6 @@ class Uploads:
     ) -> None:
         """Commit an upload, after checking that it is complete and matches its layout and digest.
 
-        The other side's upload expires if a former release has made it: its samples could not be compared.
-
         Raises
         ------
         GemelError
@@ -183,8 +181,6 @@ class Uploads:
                 pack(self._database, self._blobs, self._payloads, row.payload)
         with self._changes.of(name) as change:
             row = _living(change.connection, change.id, side, upload)
-            if not layout_from_text(row.layout).former_sample:
-                change.apply(_without_former_sample(change.project, side.other))
             change.apply(operations.commit_upload(change.project, side, member, upload_of(row, 0)))
 
     def open(self, name: str, side: Side) -> StoredContribution:
@@ -263,13 +259,6 @@ class Uploads:
         """
         there = self.open(name, side)
         return tuple(there.read(place) for place, part in enumerate(there.layout.sets) if part.rule in KNOWN)
-
-
-def _without_former_sample(project: Project, side: Side) -> Outcome:
-    there = project.uploads.get(side)
-    if there is None or not project.contributed(side) or not layout_from_text(there.layout).former_sample:
-        return Outcome(project)
-    return operations.expire_upload(project, side, there.upload, "its samples are under one key, of a former release")
 
 
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:

@@ -218,7 +218,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     acknowledged = _acknowledged(connection, ids)
     sent = of(_SENT)
     handles_received_from = _handles_received_from(connection, ids)
-    restorations, decisions = _restored(connection, {row.name: row.owner or "" for row in rows})
+    restorations, decisions = _restored(connection, {row.name: row.owner for row in rows})
     return [
         Held(
             row.id,
@@ -230,7 +230,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 grants={Role(role): Grant(grant) for role, grant in json.loads(row.grants).items()},
                 state=State(row.state),
                 epoch=row.epoch,
-                owner=row.owner or "",
+                owner=row.owner,
                 hand_over=next((_hand_over(row.name, offer) for offer in offers[row.id]), None),
                 approvals={
                     Role(consent.role): Approval(
@@ -262,7 +262,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 transfers=transfers_of(row.transfers),
                 sent=_transferred(row.transfers, sent[row.id]),
                 received=_transferred(row.transfers, [one for one in sent[row.id] if one.acknowledged_at is not None]),
-                signatures=row.signatures or 1,
+                signatures=row.signatures,
                 release_signatures=tuple(
                     ReleaseSignature(one.run, one.member, one.identity, one.report, one.signature, one.at)
                     for one in signed[row.id]
@@ -276,12 +276,12 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     ]
 
 
-def transfers_of(text: str | None) -> tuple[Transfer, ...]:
+def transfers_of(text: str) -> tuple[Transfer, ...]:
     """The transfers in a project's row."""
-    return tuple(Transfer(Side(sender), to) for sender, to in json.loads(text or "[]"))
+    return tuple(Transfer(Side(sender), to) for sender, to in json.loads(text))
 
 
-def _transferred(text: str | None, rows: Sequence[Row[Any]]) -> frozenset[Transfer]:
+def _transferred(text: str, rows: Sequence[Row[Any]]) -> frozenset[Transfer]:
     by_name = {name: transfer for transfer, name in transfer_names(transfers_of(text)).items()}
     return frozenset(by_name[row.name] for row in rows if row.name in by_name)
 
@@ -333,7 +333,7 @@ def _hand_over(project: str, row: Row[Any]) -> PendingHandOver:
 
 
 def _report(row: Row[Any]) -> KeyReport:
-    parts = {name: bytes.fromhex(part) for name, part in json.loads(row.canary_parts or "{}").items()}
+    parts = {name: bytes.fromhex(part) for name, part in json.loads(row.canary_parts).items()}
     return KeyReport(row.key_check_value, row.canary_digest, parts)
 
 
@@ -404,5 +404,5 @@ def run_of(row: Row[Any], handles_received_from: frozenset[Side] = frozenset()) 
         row.attempt,
         bool(row.released),
         handles_received_from,
-        row.call or "",
+        row.call,
     )

@@ -61,11 +61,11 @@ class TakeOver:
     ----------
     project
     former, successor
-        The owner until then, empty where it is not known, and the signer.
+        The owner until then, and the signer.
     seen
         The newest checkpoint that the signer has verified.
     hand_over
-        The signature of the offer that is taken; empty where the project has no owner.
+        The signature of the offer that is taken.
     """
 
     project: str

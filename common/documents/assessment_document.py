@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.document import Count, Document, Part, Share, one_length
 from gemel.common.documents.result_warning import ResultWarning
 
-VERSION = 2
+VERSION = 1
 """Version of the document."""
 
 
@@ -23,8 +23,8 @@ class MeasureEntry(Part):
     upper: float | None
     interval: Share | None
     """Confidence of the interval."""
-    no_interval: str | None = None
-    """Where there is none: why the value needs none. Absent in documents of former releases."""
+    no_interval: str | None
+    """Where there is none: why the value needs none."""
     judged: float
     """The value compared with the limit: the upper end, or the value; at least that of earlier releases."""
     earlier: float | None
@@ -115,10 +115,7 @@ class IdentificationPart(Part):
     own_file: dict[str, OwnFileMatches] | None = None
     """By custodian."""
     highest_risk_records: list[KeySet] | None = None
-    special_uniques: SpecialUniques | None = Field(
-        default=None, validation_alias=AliasChoices("special_uniques", "suda")
-    )
-    """Of documents of before, also `suda`, which is the name of a score."""
+    special_uniques: SpecialUniques | None = None
 
 
 class SensitiveVariable(Part):
@@ -167,9 +164,9 @@ class CustodianPart(Part):
     expected_members: float
     learnt: float
     """Expected share of its records that the release shows, rightly, to be in the other's file."""
-    lower: float | None = None
-    """Ends of its interval; absent in documents of former releases."""
-    upper: float | None = None
+    lower: float
+    """Ends of its interval."""
+    upper: float
     found_by_own_variables: float
     """Share of its linked records that its own variables single out."""
 
@@ -385,12 +382,11 @@ class GrantedColumns(Part):
 class AssessmentDocument(Document):
     """The disclosure risk of a run's combined output. A measure without meaning for a project is absent."""
 
-    version: Literal[1, 2]
-    """Version 1 has no `differences`."""
+    version: Literal[1]
     project: str
     run: str
-    specification_digest: str | None = None
-    """Hexadecimal; absent in documents of former releases."""
+    specification_digest: str
+    """Hexadecimal."""
     verdict: Literal["within", "breach"]
     on_breach: Literal["refuse", "hold"]
     breaches: list[Breach]
@@ -399,13 +395,13 @@ class AssessmentDocument(Document):
     identification: IdentificationPart
     attribution: AttributionPart
     released_joint: list[JointEntry] | None = None
-    """Absent where no joint distribution is released, and in documents of former releases."""
+    """Absent where no joint distribution is released."""
     custodians: dict[str, CustodianPart]
-    contributions: dict[str, ContributionPart] | None = None
-    """By custodian; absent in documents of former releases."""
+    contributions: dict[str, ContributionPart]
+    """By custodian."""
     tables: list[TableEntry]
     protection: ProtectionPart | None = None
-    """Absent where no limit was breached or nothing may be coarsened, and in documents of former releases."""
+    """Absent where no limit was breached or nothing may be coarsened."""
     options: list[Option]
     supposed: Supposed
     records: Count
@@ -416,11 +412,10 @@ class AssessmentDocument(Document):
     """Matches expected among pairs whose codes are not known."""
     earlier_releases: Count
     """Releases of the project so far that were assessed."""
-    differences: DifferencesPart | None = None
-    former_projects: FormerProjectsPart | None = None
-    """Absent in documents of former releases."""
+    differences: DifferencesPart
+    former_projects: FormerProjectsPart
     granted: list[GrantedColumns] | None = None
-    """Absent where no columns are granted, and in documents of former releases."""
+    """Absent where no columns are granted."""
     warnings: list[ResultWarning]
 
     @field_validator("measures")

@@ -234,15 +234,15 @@ class Latent(Part):
     """Free parameters."""
     records: float
     """Weight of the pairs it was estimated from."""
-    precision: float | None = None
-    """Total precision of its prior, given or chosen; null where there is none, or of a former release."""
+    precision: float | None
+    """Total precision of its prior, given or chosen; null where there is none."""
     held: float | None = None
     """Matches at the held p; null where p is estimated with the values."""
     unconstrained_matches: float
     """Matches by agreement and values; where p is held, if it were not."""
-    log_likelihood_gain: float | None = None
+    log_likelihood_gain: float
     """Natural log likelihood ratio of all pairs' values: under the step, and if they had nothing to do with who
-    matches. Null in documents of a former release."""
+    matches."""
     iterations: Count
     """Rounds of the EM beside the values."""
     converged: bool
@@ -251,7 +251,7 @@ class Latent(Part):
     bits: list[float]
     """Quartiles of the bits that the values add to a link."""
     explained: list[ExplainedGroup]
-    effect: EffectOfValues | None = None
+    effect: EffectOfValues
     """What the values changed."""
 
 
@@ -272,7 +272,7 @@ class LinkageDocument(Document):
     """The same as a match weight; otherwise it follows from p."""
     floor: float | None = None
     """Match probability below which pairs were not kept."""
-    records: Counts | None = None
+    records: Counts
     """Records of each file."""
     expected: Expected | None = None
     quality: list[QualityEstimate] = Field(default_factory=list)

@@ -53,16 +53,24 @@ class Provenance(Document):
         return {KEY: self.model_dump_json()}
 
 
-def read_provenance(path: Path) -> Provenance | None:
-    """The provenance in a Parquet file; None in one of a former release.
+def read_provenance(path: Path) -> Provenance:
+    """The provenance in a Parquet file.
 
     Raises
     ------
     GemelError
-        SOURCE if the file is no Parquet; PARAMETER if the provenance is malformed.
+        SOURCE if the file is no Parquet, or has no provenance; PARAMETER if that is malformed.
     """
     try:
         found = pl.read_parquet_metadata(path).get(KEY)
     except (OSError, pl.exceptions.PolarsError):
         raise GemelError(ErrorCode.SOURCE, "cannot be read as a Parquet file", where=str(path)) from None
-    return None if found is None else Provenance.read(found.encode(), f"provenance of {path}")
+    if found is None:
+        raise GemelError(
+            ErrorCode.SOURCE,
+            "a table of linked records has its provenance in its metadata",
+            where=str(path),
+            got="none",
+            remedy="give the table as the custodian's service or `gemel join` wrote it",
+        )
+    return Provenance.read(found.encode(), f"provenance of {path}")

@@ -40,11 +40,6 @@ SAMPLES = "+samples"
 """Name of the set of samples among the sets of mode block_keyed, where others have their rule's; no rule can have it.
 Its rows are in groups, see `common.encoding.samples`."""
 
-FORMER_SAMPLE = ""
-"""Name of the sample that former releases send instead: up to `FORMER_SAMPLE_ROWS` values of a field under one key."""
-
-FORMER_SAMPLE_ROWS = 2_000
-
 CODES = "+codes"
 """Name of the set of codes among the sets of mode block_keyed, where others have their rule's; no rule can have it."""
 
@@ -134,7 +129,7 @@ class SetLayout:
         """Raise `GemelError` (UPLOAD_LIMIT) unless a contribution, of so many records, may have such a set."""
         where, known = where_of(self.rule), self.rule in KNOWN
         codes = known or self.rule == CODES
-        own = records > 0 and not codes and self.rule not in ("", SAMPLES)  # rows of a rule
+        own = records > 0 and not codes and self.rule != SAMPLES  # rows of a rule
         if known:
             _limit(self.rows, 1, MAX_KNOWN_ROWS, "rows", where)
             _limit(len(self.variables), 1, MAX_VARIABLES, "variables", where)
@@ -191,11 +186,6 @@ class Layout:
     set may have more rows than that."""
 
     @property
-    def former_sample(self) -> bool:
-        """Whether it has its samples as former releases made them, under one key for each field."""
-        return self.records > 0 and any(part.rule == FORMER_SAMPLE for part in self.sets)
-
-    @property
     def is_shared(self) -> bool:
         """Whether its rows are shared, as in mode shared."""
         return any(part.is_shared for part in self.sets)
@@ -217,7 +207,7 @@ class Layout:
         """Raise `GemelError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
         _limit(self.records, 0, MAX_ROWS, "records", "layout")
-        reserved = ("", SAMPLES, *([CODES] if self.records else []), *KNOWN)
+        reserved = (SAMPLES, CODES if self.records else "", *KNOWN)
         rules = [part.rule for part in self.sets if part.interval.number == 0]
         _limit(len(rules), 1, MAX_RULES, "signature sets for rules", "layout")
         _distinct_names(rules, "layout", "rule", reserved=reserved)

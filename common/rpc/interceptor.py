@@ -177,8 +177,8 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         member = _callers.get(id(context))
         try:
             self._denied("" if member is None else member.name, method)
-        except GemelError as blocking_error:
-            log.error("a denied call could not be recorded", method=method, code=blocking_error.code.name)
+        except GemelError as unrecorded:
+            log.error("a denied call could not be recorded", method=method, code=unrecorded.code.name)
 
     def _identify(self, method: str, context: grpc.ServicerContext) -> Member | None:
         shown = shown_chain(context)

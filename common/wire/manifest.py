@@ -4,39 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemel.common.encoding.intervals import WHOLE, Interval
-from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.encoding.intervals import Interval
+from gemel.common.encoding.layout import CODES, KNOWN, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.wire.sides import side_from_wire, side_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2
 
 VERSION = 1
-VERSION_WITH_VARIABLES = 2
-"""For a contribution with variables, which a reader of version 1 would ignore."""
-VERSION_BLOCK_KEYED = 3
-"""For a contribution of mode block_keyed: a set per blocking rule and a sample, and the number of records. Former
-releases write this and the next."""
-VERSION_WITH_CODES = 4
-"""For one that also has a set of codes."""
-VERSION_GROUPED = 5
-"""For a contribution of mode block_keyed whose samples are in groups under a key each."""
-VERSION_GROUPED_WITH_CODES = 6
-"""For one that also has a set of codes."""
-
-VERSION_IN_INTERVALS = 7
-"""For a contribution of mode block_keyed in which rules have a set for each interval of their blocks, or fields that
-they fix are left out. Where neither is so, 5 is written."""
-
-VERSION_IN_INTERVALS_WITH_CODES = 8
-"""For one that also has a set of codes."""
-
-VERSION_WITH_KNOWN = 9
-"""For a contribution of any mode that also has training records or a known joint distribution."""
-
-VERSION_SHARED = 10
-"""For a contribution of mode shared, whatever else is in it."""
-
 PARTIES = 3
 MAX_SEALED_SEEDS = 4096
 """Bytes of what is sealed to one compute party: a header, two secrets, their digests and a signature."""
@@ -103,7 +78,7 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
         for part in manifest.layout.sets
     ]
     return contribution_pb2.Manifest(
-        version=_version(manifest.layout),
+        version=VERSION,
         project=manifest.project,
         side=side_to_wire(manifest.side),
         encoding_digest=manifest.encoding_digest,
@@ -113,23 +88,6 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
         records=manifest.layout.records,
         sealed_seeds=manifest.sealed_seeds,
     )
-
-
-def _version(layout: Layout) -> int:
-    if layout.is_shared:
-        return VERSION_SHARED
-    if any(part.rule in KNOWN for part in layout.sets):
-        return VERSION_WITH_KNOWN
-    if layout.records:
-        names = {part.rule for part in layout.sets}
-        grouped = SAMPLES in names
-        fixed = any(field.content == "fixed" for part in layout.sets for field in part.fields)
-        if grouped and (fixed or any(part.interval != WHOLE for part in layout.sets)):
-            return VERSION_IN_INTERVALS_WITH_CODES if CODES in names else VERSION_IN_INTERVALS
-        if CODES in names:
-            return VERSION_GROUPED_WITH_CODES if grouped else VERSION_WITH_CODES
-        return VERSION_GROUPED if grouped else VERSION_BLOCK_KEYED
-    return VERSION_WITH_VARIABLES if any(part.variables for part in layout.sets) else VERSION
 
 
 def _content(field: contribution_pb2.FieldLayout) -> Content:
@@ -154,10 +112,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if not VERSION <= message.version <= VERSION_SHARED:
+    if message.version != VERSION:
         raise GemelError(
             ErrorCode.PARAMETER,
-            f"manifests must be of versions {VERSION} to {VERSION_SHARED}",
+            f"a manifest must be of version {VERSION}",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Gemel on both sides",
@@ -169,6 +127,8 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
             where="manifest",
             got=f"{len(message.encoding_digest)} and {len(message.key_check_value)}",
         )
+    shares = contribution_pb2.FIELD_CONTENT_SHARED
+    shared = any(field.content == shares for part in message.sets for field in part.fields)
     layout = Layout(
         tuple(
             SetLayout(
@@ -178,24 +138,14 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
                 tuple(part.block_rules),
                 tuple(VariableLayout(variable.name, variable.categories) for variable in part.variables),
                 Interval(part.interval, part.intervals or 1),
-                _tags(part, message.version),
+                _tags(part, shared=shared),
             )
             for part in message.sets
         ),
         message.records,
     )
     layout.validate()
-    if message.version != _version(layout):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "a manifest must be of version 2 if and only if a set has variables, 3 if it names records, 4 if it also"
-            " has codes, 5 or 6 instead if its samples are in groups, 9 if it has training records or a known joint"
-            " distribution, and 10 if its rows are shared",
-            where="manifest.version",
-            got=str(message.version),
-            remedy="run the same version of Gemel on both sides",
-        )
-    _check_seeds(message)
+    _check_seeds(message, layout)
     rows = max(layout.records, *layout.rule_rows.values())
     if rows > max_rows or layout.total_bytes > max_bytes:
         raise GemelError(
@@ -216,20 +166,21 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     )
 
 
-def _tags(part: contribution_pb2.SetLayout, version: int) -> tuple[str, ...] | None:
+def _tags(part: contribution_pb2.SetLayout, *, shared: bool) -> tuple[str, ...] | None:
     """The tags of a set, which in mode shared every set of rows and samples has, even if there are none."""
-    shared = version == VERSION_SHARED and part.rule not in (CODES, *KNOWN)
-    return tuple(part.tag_rules) if shared or part.tag_rules else None
+    rows = shared and part.rule not in (CODES, *KNOWN)
+    return tuple(part.tag_rules) if rows or part.tag_rules else None
 
 
-def _check_seeds(message: contribution_pb2.Manifest) -> None:
+def _check_seeds(message: contribution_pb2.Manifest, layout: Layout) -> None:
     """What is sealed to the compute parties is there in mode shared, and nowhere else; its contents are theirs."""
     lengths = [len(sealed) for sealed in message.sealed_seeds]
-    expected = PARTIES if message.version == VERSION_SHARED else 0
+    expected = PARTIES if layout.is_shared else 0
     if len(lengths) != expected or not all(0 < length <= MAX_SEALED_SEEDS for length in lengths):
         raise GemelError(
             ErrorCode.PARAMETER,
-            f"a manifest of version {message.version} has {expected} sealed seeds of at most {MAX_SEALED_SEEDS} bytes",
+            f"a manifest of {'shares' if expected else 'signatures'} has {expected} sealed seeds of at most"
+            f" {MAX_SEALED_SEEDS} bytes",
             where="manifest.sealed_seeds",
             got=f"{len(lengths)}, the longest of {max(lengths, default=0)} bytes",
             remedy="run the same version of Gemel on both sides",

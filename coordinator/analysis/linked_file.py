@@ -31,13 +31,12 @@ class JoinedShare:
         An id (``link_id`` or ``pair_id``), ``link_probability``, perhaps ``identifier``, ``linked`` or ``draw``, and
         variables.
     provenance
-        None of a former release.
     where
         For errors.
     """
 
     table: pl.DataFrame = field(repr=False)
-    provenance: Provenance | None
+    provenance: Provenance
     where: str
 
     @property
@@ -67,7 +66,7 @@ class JoinedShare:
     @property
     def persons(self) -> bool:
         """Whether an id is on all records of a person, which is so under the assignment clusters alone."""
-        return self.provenance is not None and self.provenance.assignment == "clusters"
+        return self.provenance.assignment == "clusters"
 
 
 def with_variables(
@@ -168,7 +167,7 @@ def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> p
         _require_unique(share)
     left, right = parts[Side.ALICE], parts[Side.BOB]
     # One number of a link: the exact one, where only one of the two custodians has it.
-    if b.provenance is not None and b.provenance.exact and not (a.provenance is not None and a.provenance.exact):
+    if b.provenance.exact and not a.provenance.exact:
         left = left.drop("link_probability", strict=False)
     common = [name for name in left.columns if name in right.columns and name not in a.keys]
     variables = [name for name in common if name not in OWN]
@@ -220,8 +219,8 @@ def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
             remedy="name with --table one that both custodians were granted: links, pairs or draws",
         )
     for name in ("specification_digest", "run"):
-        of_a, of_b = (None if share.provenance is None else getattr(share.provenance, name) for share in (a, b))
-        if of_a is not None and of_b is not None and of_a != of_b:
+        of_a, of_b = (str(getattr(share.provenance, name)) for share in (a, b))
+        if of_a != of_b:
             raise _two_runs(a, b, f"{name.replace('_', ' ')} {of_a[:16]} and {of_b[:16]}")
     ids = [set(share.table[share.id_column].drop_nulls().to_list()) for share in (a, b)]
     both = len(ids[0] & ids[1])

@@ -58,17 +58,15 @@ class LinkedFile:
     frame : polars.DataFrame
         ``link_id``, ``link_probability``, identifiers unless they were left out, variables.
     provenance
-        None where the shares are of a former release.
     """
 
     frame: pl.DataFrame = dataclass_field(repr=False)
-    provenance: Provenance | None
+    provenance: Provenance
 
     def write(self, path: Path | str) -> None:
         """Write a Parquet file whose metadata has the provenance, for its owner's eyes only."""
-        metadata = None if self.provenance is None else self.provenance.metadata()
         with whole_file(Path(path)) as file:
-            self.frame.write_parquet(file, metadata=metadata)
+            self.frame.write_parquet(file, metadata=self.provenance.metadata())
 
     def _repr_html_(self) -> str:
         return self.frame._repr_html_()
@@ -131,7 +129,7 @@ def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = Fals
     Raises
     ------
     GemelError
-        NOT_FOUND; SOURCE if it is no Parquet.
+        NOT_FOUND; as `read_provenance`.
     """
     linked = path / LINKED_FILES.get(table, "")
     received = alone and path.is_dir() and linked.is_file()
@@ -188,10 +186,8 @@ def _coarsened(frame: pl.DataFrame, share: Path) -> pl.DataFrame:
     return frame
 
 
-def _provenance(parts: Mapping[Side, JoinedShare], table: Table) -> Provenance | None:
-    known = [share.provenance for share in parts.values() if share.provenance is not None]
-    if not known:
-        return None
+def _provenance(parts: Mapping[Side, JoinedShare], table: Table) -> Provenance:
+    known = [share.provenance for share in parts.values()]
     first = next((one for one in known if one.exact), known[0])
     sides = sorted({side for one in known for side in one.sides} | {str(side) for side in parts})
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

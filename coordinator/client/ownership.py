@@ -77,7 +77,7 @@ class OfferedProject:
     spec, digest
         Of the text: the digest is computed here, not taken on trust from the other side.
     offered
-        The signature of the offer that is taken; empty where the project has no owner.
+        The signature of the offer that is taken.
     sentences
         Who offers it and why, and of a later epoch who opened it and why: a sentence each, the offer's signature
         verified.

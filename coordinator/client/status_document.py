@@ -53,7 +53,7 @@ def status_document(status: project_pb2.ProjectStatus) -> dict[str, Any]:
         "blocking_error": status.blocking_error,
         "waits": list(condition_lines(status)),
         "restore_awaits": list(status.restore_awaits),
-        "signatures": {"needed": max(1, status.signatures), "by": list(status.signed), "of": list(status.signers)},
+        "signatures": {"needed": status.signatures, "by": list(status.signed), "of": list(status.signers)},
     }
 
 

@@ -142,7 +142,7 @@ def _former(status: project_pb2.ProjectStatus) -> list[str]:
 
 
 def _owner(status: project_pb2.ProjectStatus) -> str:
-    owner = f"of {status.owner}" if status.owner else "of no owner"
+    owner = f"of {status.owner}"
     return f"{owner}, handed over to {status.successor}" if status.successor else owner
 
 

@@ -69,11 +69,8 @@ def command(
     frame = found.frame
     linked = frame.height - frame[frame.columns[0]].null_count()
     typer.echo(f"wrote {out}: {frame.height:,} rows, {linked:,} of them {table}, {frame.width} columns")
-    if found.provenance is None:
-        typer.echo("the shares are of a former release: the file has no provenance")
-    else:
-        typer.echo(f"of project {found.provenance.project}, run {found.provenance.run}; link_probability is")
-        typer.echo(f"{found.provenance.probabilities}")
+    typer.echo(f"of project {found.provenance.project}, run {found.provenance.run}; link_probability is")
+    typer.echo(f"{found.provenance.probabilities}")
 
 
 def _names(text: str | None) -> list[str] | None:

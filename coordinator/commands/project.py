@@ -204,7 +204,7 @@ def take_over(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Become the owner of a project that was handed over to you, or that has no owner.
+    """Become the owner of a project that was handed over to you.
 
     You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
     the resolver ends: start another.

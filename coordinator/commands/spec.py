@@ -120,10 +120,11 @@ def _lacking(spec: Specification, members: Members) -> list[str]:
     from gemel.common.parties import Role
     from gemel.common.pki.sealing_renewal import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
 
+    others = sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
     lacking = [
         f"WARNING: cryptography: approved, and the sealing key of {name} is of the default suite: Carole refuses the"
         f" project. Have it {APPROVED_RENEWAL}."
-        for name in sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
+        for name in others
     ]
     lacking += _computing(spec, members)
     stewards = len(members.with_role(Role.STEWARD))

@@ -65,9 +65,7 @@ def acts_of_coordinator(status: project_pb2.ProjectStatus, name: str) -> frozens
     if status.state == S.PROJECT_STATE_ERASED:
         return frozenset()
     if status.owner != name:
-        # Without an owner it is for whoever takes it over, unless a steward has offered it to one.
-        offered = status.successor == name or not (status.owner or status.successor)
-        return frozenset({Act.TAKE_OVER}) if offered else frozenset()
+        return frozenset({Act.TAKE_OVER}) if status.successor == name else frozenset()
     found = {Act.HAND_OVER, Act.ERASE}
     if status.run.run and status.state in _JUDGED:
         found.add(Act.RISK)
@@ -99,7 +97,7 @@ def acts_of_steward(status: project_pb2.ProjectStatus, name: str, coordinators: 
         In the membership list: a steward hands over for an owner that is not among them.
     """
     found = set[Act]()
-    if status.owner and status.owner not in coordinators:
+    if status.owner not in coordinators:
         found.add(Act.HAND_OVER)
     if status.restore_awaits:
         return frozenset(found | ({Act.RESTORED} if Role.STEWARD in status.restore_awaits else set()))
@@ -126,6 +124,6 @@ def require_act(act: Act, acts: Collection[Act], status: project_pb2.ProjectStat
             ErrorCode.WRONG_STATE,
             f"the project cannot {_WORDS[act]} now",
             where=status.project,
-            got=f"project of {status.owner or 'no owner'}: {state_words(status)}",
+            got=f"project of {status.owner}: {state_words(status)}",
             remedy="its page shows what it waits for, and for whom",
         )

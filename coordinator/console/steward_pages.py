@@ -97,7 +97,7 @@ class StewardPages:
             acts=forms_among(acts, acting=session_of(request).acts),
             has_signed=self._member.name in status.signed,
             reasons=release_reasons(entries, status.run.run, status.signed),
-            signatures=max(status.signatures, 1),
+            signatures=status.signatures,
             limits=(MIN_REASON, MAX_REASON),
         )
 

@@ -125,9 +125,9 @@ def _refused(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
 
 
 def _held(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    missing = max(status.signatures, 1) - len(status.signed)
+    missing = status.signatures - len(status.signed)
     signers = _either(status.signers) or gettext("a steward")
-    if max(status.signatures, 1) == 1:
+    if status.signatures == 1:
         what = gettext("read the report on disclosure risk, and release the held result or refuse it")
         yield Wait(signers, what)
     else:

@@ -20,7 +20,6 @@ from pydantic import ValidationError
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine.specified import refuse_unidentified
 from gemel.common.documents.evaluation_document import EvaluationDocument, SchemeResult
-from gemel.common.documents.linkage_document import Counts
 from gemel.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import LanguageCode
@@ -216,9 +215,7 @@ def report_content(
 ) -> ReportContent:
     """What a report states, from the specification and what Carole reported to the coordinator."""
     linkage = statistics.linkage
-    unlinked = linkage.unlinked
-    # Statistics of earlier versions have no numbers of records: one to one a record is linked once.
-    records = linkage.records or Counts(alice=unlinked.alice + linkage.links, bob=unlinked.bob + linkage.links)
+    records = linkage.records
     run = {
         "project": spec.project,
         "mode": spec.mode,

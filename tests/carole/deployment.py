@@ -20,10 +20,11 @@ from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
 from gemel.common.audit.custodian_decline import sign_decline
+from gemel.common.audit.file_statement import FileStatement
 from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.encoding import SignatureSet, layout_of, to_bytes
 from gemel.common.encoding.records import encode_records
-from gemel.common.keys.check import key_check_value
+from gemel.common.keys.check import PART_BYTES, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity
@@ -84,6 +85,7 @@ class Deployment:
     def __init__(self, parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> None:
         """In the configuration the first of each pair is `replaced` by the second."""
         self.parties = parties
+        self.records = 12_000  # as custodians state them with their approvals
         self.root = root
         root.mkdir(parents=True)
         self.configuration = root / "carole.yaml"
@@ -145,7 +147,7 @@ class Deployment:
 
     def custodian(self, side: Side, project: str = "trial") -> Custodian:
         identity = open_identity(None, self.parties.parties[str(side)].identity)
-        return Custodian(side, self.connect(str(side)), identity, project)
+        return Custodian(side, self.connect(str(side)), identity, project, self.records)
 
     def coordinator(self, party: str = "coordinator") -> Coordinator:
         identity = open_identity(None, self.parties.parties[party].identity)
@@ -219,8 +221,11 @@ def put_request(
 class Custodian:
     """A custodian's side of the wire, step by step as a test needs it."""
 
-    def __init__(self, side: Side, connection: Connection, identity: Identity, project: str = "trial") -> None:
+    def __init__(
+        self, side: Side, connection: Connection, identity: Identity, project: str = "trial", records: int = 12_000
+    ) -> None:
         self.side = side
+        self.records = records
         self.connection = connection
         self.identity = identity
         self.project = project
@@ -233,12 +238,15 @@ class Custodian:
         self,
         digest: bytes = DIGEST,
         signature: bytes | None = None,
-        epoch: int = 0,
+        epoch: int = 1,
         signed_epoch: int | None = None,
         file: custody_pb2.FileStatement | None = None,
     ) -> Any:
-        parts = approval_parts(self.project, digest, signed_epoch or epoch or 1)
+        parts = approval_parts(self.project, digest, signed_epoch or epoch)
         signed = signature or self.identity.sign("approve-specification", *parts)
+        if file is None:
+            stated = FileStatement(self.records).sign(self.identity, self.project, digest)
+            file = custody_pb2.FileStatement(records=self.records, signature=stated)
         request = custody_pb2.ApproveRequest(
             project=self.project, specification_digest=digest, signature=signed, epoch=epoch, file=file
         )
@@ -269,8 +277,9 @@ class Custodian:
         return self.call(self.stub.PostMessage, request)
 
     def report_keys(self, check: bytes = KEY_CHECK, canary: bytes = CANARY, epoch: int = 1) -> Any:
+        parts = [canary[:PART_BYTES]] * len(canary_part_names(field.name for field in SPEC.fields))
         request = custody_pb2.ReportKeysRequest(
-            project=self.project, epoch=epoch, key_check_value=check, canary_digest=canary
+            project=self.project, epoch=epoch, key_check_value=check, canary_digest=canary, canary_parts=parts
         )
         return self.call(self.stub.ReportKeys, request)
 

@@ -29,10 +29,8 @@ def held(**more: object) -> project_pb2.ProjectStatus:
 
 def test_the_owner_and_the_successor(monkeypatch: pytest.MonkeyPatch) -> None:
     state = project_pb2.PROJECT_STATE_CONTRIBUTED
-    whose = {"coordinator": "coordinator", "": "of no owner"}
-    for owner, words in whose.items():
-        status = project_pb2.ProjectStatus(project="births", state=state, sides=SIDES, owner=owner)
-        assert words in shown(monkeypatch, status)
+    status = project_pb2.ProjectStatus(project="births", state=state, sides=SIDES, owner="registry")
+    assert "of registry" in shown(monkeypatch, status)
     assert "to successor" in shown(monkeypatch, held(successor="successor"))
 
 

@@ -91,6 +91,7 @@ class Parties(RuleBasedStateMachine):
     @initialize(far=st.booleans(), steps=st.integers(0, 6))
     def begin(self, far: bool, steps: int) -> None:
         self.deployment = Deployment(parties(), Path(tempfile.mkdtemp(dir=ROOT)) / "carole")
+        self.deployment.records = 7000
         self.epoch = 1
         self.owner = "coordinator"
         self.approved: set[Role] = set()

@@ -163,11 +163,11 @@ def _agreed(suite: Suite = Suite.DEFAULT) -> tuple[Agreement, bytes, bytes]:
     return alice, bob.offer, confirmation
 
 
-def _layouts() -> dict[int, Layout]:
-    """By the version of the manifest that has it."""
+def _layouts() -> dict[str, Layout]:
+    """By the kind of contribution that has it."""
     fields = (FieldLayout("surname", 128, 3), FieldLayout("sex", 64, 2))
     variables = (VariableLayout("age", 5),)
-    samples, grouped = SetLayout("", 3, fields, (), ()), SetLayout("+samples", 1000, fields, (), ())
+    samples, codes = SetLayout("+samples", 1000, fields, (), ()), SetLayout("+codes", 4, (), (), variables)
     rule = SetLayout("born", 4, fields, ("born", "names"), ())
     fixed = (FieldLayout("surname", 128, 1), FieldLayout("sex", 64, 0, "fixed"))
     cut = [SetLayout("born", 1 + number, fixed, ("born", "names"), (), Interval(number, 2)) for number in range(2)]
@@ -177,28 +177,23 @@ def _layouts() -> dict[int, Layout]:
     of_names = SetLayout("names", 3, withheld, ("names",), (), tags=("born",))
     sampled = tuple(replace(field, content="shared") for field in shared)
     return {
-        10: Layout((of_rule, of_names, SetLayout("+samples", 1000, sampled, (), (), tags=())), 4),
-        1: Layout((SetLayout("", 4, fields, ("born",), ()),)),
-        2: Layout((SetLayout("", 4, fields, ("born",), variables),)),
-        3: Layout((rule, samples), 4),
-        4: Layout((rule, samples, SetLayout("+codes", 4, (), (), variables)), 4),
-        5: Layout((rule, grouped), 4),
-        6: Layout((rule, grouped, SetLayout("+codes", 4, (), (), variables)), 4),
-        7: Layout((*cut, grouped), 4),
-        8: Layout((*cut, grouped, SetLayout("+codes", 4, (), (), variables)), 4),
-        9: Layout(
+        "one set": Layout((SetLayout("", 4, fields, ("born",), ()),)),
+        "one set with known records": Layout(
             (
                 SetLayout("", 4, fields, ("born",), variables),
                 SetLayout("+training", 20, (), (), variables),
                 SetLayout("+joint", 5, (), (), variables),
             )
         ),
+        "in blocks": Layout((rule, samples), 4),
+        "in intervals with codes": Layout((*cut, samples, codes), 4),
+        "shared": Layout((of_rule, of_names, SetLayout("+samples", 1000, sampled, (), (), tags=())), 4),
     }
 
 
-def _manifest(version: int) -> bytes:
-    seeds = (b"carole", b"coordinator", b"steward") if version == 10 else ()
-    manifest = Manifest("golden", Side.BOB, 2, DIGEST, b"checkval", _layouts()[version], seeds)
+def _manifest(kind: str) -> bytes:
+    seeds = (b"carole", b"coordinator", b"steward") if kind == "shared" else ()
+    manifest = Manifest("golden", Side.BOB, 2, DIGEST, b"checkval", _layouts()[kind], seeds)
     return manifest_to_wire(manifest).SerializeToString(deterministic=True)
 
 
@@ -428,10 +423,7 @@ FIXED: Mapping[str, Format] = {
     ),
     "noise keys, approved": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname", Suite.APPROVED).k1, _hex),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
-    **{
-        f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest)
-        for version in range(1, 11)
-    },
+    **{f"manifest, {kind}": ((lambda kind=kind: _manifest(kind)), _read_manifest) for kind in _layouts()},
     "sealed words": (_sealed_words, _opened_words),
     "chunk": (lambda: Chunk(1, 3, DIGEST, bytes(32), b"data").message().SerializeToString(), _chunk),
     "counts of a release": (lambda: pack(COUNTED), lambda content: _counted(unpack(content))),

@@ -200,11 +200,8 @@ def key_mismatch(project: Project) -> GemelError | None:
 
 
 def _differing(alice: KeyReport, bob: KeyReport) -> str:
-    """Which parts of the canaries differ, in words; empty where one of the two has reported none."""
-    common = [name for name in alice.canary_parts if name in bob.canary_parts]
-    differing = [name for name in common if alice.canary_parts[name] != bob.canary_parts[name]]
-    if not common:
-        return ""
+    """Which parts of the canaries differ, in words."""
+    differing = [name for name, part in alice.canary_parts.items() if part != bob.canary_parts[name]]
     return f"differences in {', '.join(differing)}" if differing else "parts that all agree"
 
 

@@ -52,8 +52,7 @@ def hand_over(project: Project, role: Role, pending: PendingHandOver) -> Outcome
 def take_over(
     project: Project, statement: TakeOver, signature: bytes, consent: Approval, opening: NewEpoch | None = None
 ) -> Outcome:
-    """Make a coordinator the owner of a project that was handed over to it, or that has none. Both signatures have been
-    verified before.
+    """Make a coordinator the owner of a project that was handed over to it. Both signatures have been verified before.
 
     Its consent to the specification takes the place of the former owner's, if that one had consented, and its opening
     of the present epoch the former owner's: custodians enter an epoch that the project's owner has signed. A run that

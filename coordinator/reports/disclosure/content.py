@@ -29,10 +29,10 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
         PARAMETER if it is of another version, or is not as `AssessmentDocument` describes it.
     """
     found = document.get("version") if isinstance(document, Mapping) else None
-    if found not in range(1, VERSION + 1):
+    if found != VERSION:
         raise GemelError(
             ErrorCode.PARAMETER,
-            f"expected a risk assessment of version 1 to {VERSION}",
+            f"expected a risk assessment of version {VERSION}",
             where="assessment.json",
             got=f"version {found!r}"[:60],
             remedy="use the version of Gemel that Carole runs",
@@ -57,19 +57,19 @@ def groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
     """One measure, ready to be shown."""
     interval = None
-    if measure.get("lower") is not None and measure.get("upper") is not None:
+    if measure["lower"] is not None and measure["upper"] is not None:
         interval = gettext("{low} to {high}").format(
             low=wording.figure(measure["lower"]), high=wording.figure(measure["upper"])
         )
-    earlier = measure.get("earlier")
+    earlier = measure["earlier"]
     accumulated = earlier is not None and earlier > (measure["upper"] if interval else measure["value"])
     return {
         "name": name,
         "title": gettext(MEASURES[name].title),
         "value": wording.figure(measure["value"]),
         "interval": interval,
-        "confidence": written(measure["interval"], ".0%") if interval and measure.get("interval") else "",
-        "no_interval": None if interval else measure.get("no_interval"),
+        "confidence": written(measure["interval"], ".0%") if interval and measure["interval"] else "",
+        "no_interval": None if interval else measure["no_interval"],
         "limit": None if measure["limit"] is None else wording.figure(measure["limit"]),
         "breached": measure["breached"],
         "earlier": wording.figure(earlier) if accumulated else None,
@@ -172,5 +172,4 @@ def highest_risk_records(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _judged(measure: Mapping[str, Any]) -> float:
-    judged = measure.get("judged")
-    return float(measure["value"] if judged is None else judged)
+    return float(measure["judged"])

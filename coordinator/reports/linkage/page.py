@@ -241,7 +241,7 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
                 "over several pairs: no pair is shown."
             ),
         )
-    if linkage.latent and linkage.latent.effect and linkage.latent.effect.dependences:
+    if linkage.latent and linkage.latent.effect.dependences:
         drawn["dependences"] = (
             run_charts.dependences_chart(linkage.latent.effect),
             gettext(

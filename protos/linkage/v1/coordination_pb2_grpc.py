@@ -151,7 +151,7 @@ class CoordinationServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TakeOver(self, request, context):
-        """Become the owner of a project that was handed over to the caller, or that has none, signed.
+        """Become the owner of a project that was handed over to the caller, signed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

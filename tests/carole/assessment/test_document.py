@@ -55,7 +55,7 @@ ENTRY = {
 
 def test_the_form(document: dict[str, Any]) -> None:
     assert set(document) == FORM
-    assert document["version"] == 2
+    assert document["version"] == 1
     assert set(document["measures"]) == OUTPUT_MEASURES | {"unlinked"}
     for name, entry in document["measures"].items():
         assert set(entry) == ENTRY, name

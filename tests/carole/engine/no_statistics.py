@@ -20,6 +20,7 @@ NO_STATISTICS = StatisticsDocument.of(
             "candidates": 0,
             "kept": 0,
             "links": 0,
+            "records": {"alice": 0, "bob": 0},
             "unlinked": {"alice": 0, "bob": 0},
             "threshold": 0.5,
             "histogram": {"edges": [0.0, 1.0], "counts": [0]},

@@ -159,8 +159,6 @@ def test_more_or_less_than_was_requested_is_refused(case: Case, parties: Provisi
 
     refused(sealed, (Side.BOB,), "1 arrays that were not requested")
     refused(packed({"share_bob": arrays["share_bob"]}, document), tuple(Side), "no share_alice")
-    former = {**arrays, "linked": np.zeros(3, dtype=np.bool_)}
-    refused(packed(former, document), tuple(Side), "of a former release")
     refused(packed(arrays, {"model": {}}), tuple(Side), "invalid statistics")
 
 

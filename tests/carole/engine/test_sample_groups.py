@@ -1,4 +1,4 @@
-"""Samples in groups: pairs of one group, and nothing else; samples of a former release; the memory that they keep."""
+"""Samples in groups: pairs of one group, and nothing else; the memory that they keep."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.engine import Contribution, Resources, compare
+from gemel.carole.engine import Contribution
 from gemel.carole.engine.held_sets import contribution_of
 from gemel.carole.engine.outside_blocks import RandomPairs
 from gemel.carole.engine.preparation import all_pairs_levels
 from gemel.carole.engine.sample_groups import grouped_levels, pairs_in_groups
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.columns import file_order
-from gemel.common.encoding.layout import FORMER_SAMPLE, SAMPLES
+from gemel.common.encoding.layout import SAMPLES
 from gemel.common.encoding.records import encode_records
 from gemel.common.encoding.samples import GROUP_ROWS, GROUPS
 from gemel.common.encoding.signature_sets import SignatureSet
-from gemel.common.encoding.signing import Signer
-from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.specification import load_specification
 from tests.specifications import heading
@@ -60,15 +57,6 @@ def columns(n: int, seed: int) -> dict[str, pl.Series]:
 
 def contribution(n: int, seed: int) -> Contribution:
     return contribution_of(encode_records(columns(n, seed), SPEC, SEED, 1).sets, n)
-
-
-def former(n: int, seed: int) -> Contribution:
-    """As a release before groups sends it: the sample under one key."""
-    given = columns(n, seed)
-    sets = encode_records(given, SPEC, SEED, 1, shuffle=file_order).sets
-    signer, rows = Signer(SPEC, SEED, 1), np.arange(min(n, 2_000))
-    fields = {f.name: signer.sign(signer.prepare(f, given), rows, rule="a former sample") for f in SPEC.fields}
-    return contribution_of((sets[0], SignatureSet(FORMER_SAMPLE, len(rows), fields, {})), n)
 
 
 def rows_to(part: SignatureSet, stop: int, start: int = 0) -> SignatureSet:
@@ -116,21 +104,3 @@ def test_random_pairs_are_of_one_group_and_every_one_as_likely() -> None:
     # 3,750 pairs 24 times each: seven standard errors.
     assert np.count_nonzero(times) == GROUPS * 15
     assert times.max() < 24 + 7 * 4.9
-
-
-def test_u_is_that_of_a_former_releases_sample() -> None:
-    levels = []
-    for made in (contribution, former):
-        found, _ = compare(made(6_000, 1), made(6_000, 2), PLAN, Resources(2 << 30, 2), lambda stage, done: None)
-        assert found.levels is not None
-        levels.append(found.levels / found.levels.sum(axis=1, keepdims=True))
-    # The top levels alone: under one key the similarity of two values has the same error wherever they meet.
-    for q, field in enumerate(PLAN.compared):
-        assert levels[0][q, len(field.bounds) - 1] == pytest.approx(levels[1][q, len(field.bounds) - 1], abs=0.02)
-
-
-def test_samples_in_groups_and_a_former_releases_are_not_compared() -> None:
-    for a, b in ((contribution(80, 1), former(80, 2)), (former(80, 1), contribution(80, 2))):
-        with pytest.raises(GemelError, match="samples must be in the same groups") as caught:
-            compare(a, b, PLAN, Resources(2 << 30, 1), lambda stage, done: None)
-        assert caught.value.code is ErrorCode.ENCODING_MISMATCH

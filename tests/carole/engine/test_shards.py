@@ -22,7 +22,7 @@ from gemel.carole.engine.request_order import request_order
 from gemel.carole.engine.run_context import RunContext
 from gemel.carole.engine.shards import shards_of
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding import intervals, records
+from gemel.common.encoding import intervals
 from gemel.common.encoding.intervals import Interval
 from gemel.common.encoding.records import encode_records
 from gemel.common.encoding.signature_sets import SignatureSet
@@ -158,18 +158,6 @@ def test_the_whole_comparison_is_the_same_to_the_last_bit_in_one_set_or_many(mon
         assert len(request_order(a, b, kept)) == len(kept.pattern)
     assert found[0] == found[1] == found[2]
     assert found[0][7][0] > 0, "equal records are counted across the sets of a rule"
-
-
-def test_a_side_of_the_release_before_sends_what_a_rule_fixes_and_is_compared_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    columns = people(120, 5), people(100, 6)
-    now = [sets_of(of_side, 1000) for of_side in columns]
-    monkeypatch.setattr(records, "fixed_fields", lambda rule, spec: frozenset())
-    before = sets_of(columns[0], 1000)
-    assert before[2].fields["born"].content == "signatures"
-    expected = in_shards(contribution_of(now[0], 120), contribution_of(now[1], 100))[0]
-    assert in_shards(contribution_of(before, 120), contribution_of(now[1], 100))[0] == expected
 
 
 @dataclass(frozen=True)

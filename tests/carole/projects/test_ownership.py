@@ -98,13 +98,6 @@ def test_statements_about_another_owner_offer_or_specification_change_nothing() 
     assert operations.take_over(handed(later), statement, signature, consent, opening).project.owner == "rival"
 
 
-def test_a_project_without_an_owner_is_for_the_first_coordinator_that_takes_it() -> None:
-    project = replace(contributed(), owner="")
-    error = refused(ErrorCode.NOT_ADMITTED, operations.start_run, project, "rival", "r", "run")
-    assert "`gemel project take-over p`" in error.remedy
-    assert operations.take_over(project, *taken(project, "rival")).project.owner == "rival"
-
-
 @pytest.mark.parametrize(("by", "goes_on"), [(JoinedBy.RESOLVER, False), (JoinedBy.CAROLE, True)])
 def test_a_run_that_waits_for_the_former_owner_as_resolver_ends(by: JoinedBy, goes_on: bool) -> None:
     """What custodians have sealed is for one reader: the new owner could not open it, nor Carole without a reader."""
@@ -145,19 +138,9 @@ def test_an_offer_of_before_a_restoration_is_not_taken_it_may_have_been_withdraw
     assert "an offer from before Carole's store was restored" in str(error)
 
 
-def test_a_project_without_owner_that_is_offered_to_one_is_not_taken_by_another() -> None:
-    nobodys = replace(contributed(), owner="")
-    assert waits_for(nobodys, "third")
-    offered_to = operations.hand_over(nobodys, Role.STEWARD, offered(nobodys, "rival", "steward")).project
-    refused(ErrorCode.NOT_ADMITTED, operations.take_over, offered_to, *taken(offered_to, "third"))
-    assert operations.take_over(offered_to, *taken(offered_to, "rival")).project.owner == "rival"
-
-
 def test_nothing_is_handed_over_of_an_erased_project() -> None:
     erased = operations.erase(handed(new()), Role.COORDINATOR, "coordinator").project
     assert erased.hand_over is None
     offer = offered(erased, "rival", "coordinator")
     refused(ErrorCode.WRONG_STATE, operations.hand_over, erased, Role.COORDINATOR, offer)
-    refused(
-        ErrorCode.WRONG_STATE, operations.take_over, replace(erased, owner=""), *taken(replace(erased, owner=""), "a")
-    )
+    refused(ErrorCode.WRONG_STATE, operations.take_over, erased, *taken(erased, "rival"))

@@ -96,6 +96,7 @@ def test_a_wrong_seed_and_another_normaliser_are_reported_to_both_and_can_be_cor
     assert (status.state, status.blocking_error) == (project_pb2.PROJECT_STATE_KEYED, "")
     refused(ErrorCode.EPOCH_MISMATCH, bob.report_keys, epoch=2)
     refused(ErrorCode.PARAMETER, bob.report_keys, check=b"short")
+    refused(ErrorCode.PARAMETER, bob.report_keys, canary=b"few")
     refused(ErrorCode.CANARY_MISMATCH, bob.report_keys, canary=b"y" * 32)
     bob.report_keys(canary=CANARY)
 
@@ -152,6 +153,7 @@ def test_an_upload_is_resumed_when_carole_is_restarted(deployment: Deployment, u
 
 
 def test_a_manifest_for_something_else_is_refused_before_any_chunk(deployment: Deployment) -> None:
+    deployment.records = 10
     deployment.keyed()
     alice = deployment.custodian(Side.ALICE)
     part = make_upload(Side.ALICE, people(10), "a" * 32)[0].sets.layout

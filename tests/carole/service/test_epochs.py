@@ -63,7 +63,7 @@ def test_the_parts_that_differ_are_named_and_an_epoch_mends_it(mismatched: Deplo
     identity = open_identity(None, mismatched.parties.parties["coordinator"].identity).public
     verify_new_epoch(identity, task.new_epoch.signature, "trial", ENCODING, 2, task.new_epoch.reason)
     assert task.new_epoch.reason == REASON
-    # A consent to the first epoch, as it stands in the log or as a former release gives it, is none to the second.
+    # A consent to the first epoch, as it stands in the log, is none to the second.
     refused(ErrorCode.EPOCH_MISMATCH, alice.approve)
     refused(ErrorCode.SIGNATURE, alice.approve, epoch=2, signed_epoch=1)
     for custodian in (alice, bob):

@@ -47,10 +47,6 @@ def a_lower_threshold(arrays: Arrays, document: dict[str, Any]) -> None:
     document["linkage"] = {**document["linkage"], "threshold": 0.1}
 
 
-def of_a_former_release(arrays: Arrays, document: dict[str, Any]) -> None:
-    arrays["linked"] = np.ones(3, dtype=np.bool_)
-
-
 def without_a_share(arrays: Arrays, document: dict[str, Any]) -> None:
     del arrays["share_bob"]
 
@@ -78,7 +74,6 @@ def another_rule(arrays: Arrays, document: dict[str, Any]) -> None:
 
 LIES: Mapping[str, Lie] = {
     "another threshold than the specification's": a_lower_threshold,
-    "a result of a former release, which names links and probabilities of pairs to Carole": of_a_former_release,
     "no share_bob of the right kind": without_a_share,
     "1 arrays that were not requested": with_more_than_requested,
     "a document that counts other links": miscounted("links"),

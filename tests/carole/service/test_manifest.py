@@ -10,10 +10,8 @@ import pytest
 
 from gemel.carole.projects import Project
 from gemel.carole.service.manifest import check_manifest
-from gemel.carole.store.integrity import layout_to_text
 from gemel.common.encoding.layout import (
     CODES,
-    FORMER_SAMPLE,
     JOINT,
     SAMPLES,
     TRAINING,
@@ -45,18 +43,12 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 )
 FIELD = FieldLayout("surname", 128, 4)
 RULE, SAMPLE = SetLayout("start", 8, (FIELD,), ("start",)), SetLayout(SAMPLES, sample_rows(9), (FIELD,))
-FORMER = SetLayout(FORMER_SAMPLE, 9, (FIELD,))
 REGION, AGE = VariableLayout("region", 3), VariableLayout("age", 2)
 CODED = SetLayout(CODES, 9, (), (), (REGION, AGE))
 
 
-def check(
-    *sets: SetLayout, side: Side = Side.ALICE, text: str = TEXT, theirs: tuple[SetLayout, ...] | None = None
-) -> None:
-    uploads = {} if theirs is None else {side.other: SimpleNamespace(layout=layout_to_text(Layout(theirs, 9)))}
-    project = SimpleNamespace(
-        encoding_digest=b"e" * 32, epoch=1, reports={}, uploads=uploads, contributed=uploads.__contains__
-    )
+def check(*sets: SetLayout, side: Side = Side.ALICE, text: str = TEXT) -> None:
+    project = SimpleNamespace(encoding_digest=b"e" * 32, epoch=1, reports={})
     manifest = Manifest("keyed", side, 1, b"e" * 32, b"k" * 8, Layout(sets, 9))
     check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
 
@@ -76,9 +68,8 @@ def test_what_the_specification_allows_is_accepted() -> None:
         (RULE, CODED, SAMPLE),
         (RULE, replace(SAMPLE, rows=sample_rows(9) - 1), CODED),
         (RULE, replace(SAMPLE, rows=9), CODED),
-        (RULE, SAMPLE, FORMER, CODED),
-        (RULE, replace(FORMER, rows=8), CODED),
-        (RULE, replace(FORMER, rows=sample_rows(9)), CODED),
+        (RULE, SAMPLE, replace(SAMPLE, rule=""), CODED),
+        (RULE, replace(SAMPLE, rule=""), CODED),
         (RULE, SAMPLE, replace(CODED, variables=(AGE, REGION))),
         (RULE, SAMPLE, replace(CODED, variables=(REGION,))),
         (RULE, SAMPLE, replace(CODED, variables=(REGION, replace(AGE, categories=3)))),
@@ -92,14 +83,27 @@ def test_anything_else_is_refused(sets: tuple[SetLayout, ...]) -> None:
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
 
 
-def test_a_former_release_has_its_sample_accepted_until_the_other_custodian_has_a_newer_one() -> None:
-    check(RULE, FORMER, CODED)
-    check(RULE, FORMER, CODED, theirs=(RULE, FORMER, CODED))
-    check(RULE, SAMPLE, CODED, theirs=(RULE, FORMER, CODED))
-    with pytest.raises(GemelError, match="samples must be in groups under a key each, as bob's are") as caught:
-        check(RULE, FORMER, CODED, theirs=(RULE, SAMPLE, CODED))
-    assert caught.value.code is ErrorCode.ENCODING_MISMATCH
-    assert "install the release that bob has" in caught.value.remedy
+@pytest.mark.parametrize(
+    ("sets", "where"),
+    [
+        ((replace(RULE, fields=()), SAMPLE, CODED), "manifest.sets[0].fields"),
+        ((replace(RULE, blocks=()), SAMPLE, CODED), "manifest.sets[0].block_rules"),
+        ((RULE, replace(SAMPLE, rows=9), CODED), "manifest.sets[1]"),
+        ((RULE, replace(SAMPLE, blocks=("start",)), CODED), "manifest.sets[1].block_rules"),
+        ((RULE, replace(SAMPLE, fields=(replace(FIELD, bits=64),)), CODED), "manifest.sets[1].fields.surname"),
+        ((RULE, replace(SAMPLE, fields=(replace(FIELD, content="values"),)), CODED), "manifest.sets[1].fields.surname"),
+        ((RULE, replace(SAMPLE, variables=(AGE,)), CODED), "manifest.sets[1].variables"),
+        ((RULE, SAMPLE, replace(CODED, variables=(REGION,))), "manifest.sets[2].variables"),
+        (
+            (RULE, SAMPLE, replace(CODED, variables=(REGION, replace(AGE, categories=3)))),
+            "manifest.sets[2].variables.age",
+        ),
+    ],
+)
+def test_the_set_that_is_wrong_is_named(sets: tuple[SetLayout, ...], where: str) -> None:
+    with pytest.raises(GemelError) as caught:
+        check(*sets)
+    assert caught.value.where == where
 
 
 def test_decoys_are_rows_beside_the_records() -> None:
@@ -184,3 +188,6 @@ def test_known_records_come_from_the_custodian_that_is_named_and_are_as_many_as_
         with pytest.raises(GemelError) as caught:
             checked(*wrong, side=side, of=of)
         assert caught.value.code is ErrorCode.ENCODING_MISMATCH
+    with pytest.raises(GemelError) as caught:
+        checked(replace(TRAINED, rows=29))
+    assert caught.value.where == f"manifest.sets[{1 if mode == 'open' else 3}]"

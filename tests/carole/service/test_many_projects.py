@@ -48,6 +48,7 @@ def linked(carole: Deployment, project: str, run: str, orders: dict[Side, np.nda
 
 def test_twenty_projects_at_once(parties: Provisioned, tmp_path: Path) -> None:
     carole = Deployment(parties, tmp_path / "carole")
+    carole.records = N
     try:
         carole.start(Supervisor)
 

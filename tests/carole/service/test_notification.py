@@ -45,6 +45,7 @@ log_level: info"""
         deployment = Deployment(parties, tmp_path / "carole", ("log_level: info", notify))
         deployment.start()
         try:
+            deployment.records = 24
             deployment.keyed()
             run = hold(
                 deployment,

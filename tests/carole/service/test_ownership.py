@@ -48,8 +48,9 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 
 
 @pytest.fixture
-def deployment(several: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+def deployment(several: Provisioned, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Deployment]:
     made = Deployment(several, tmp_path / "carole")
+    made.records = getattr(request.module, "RECORDS", made.records)
     listed(made)
     made.configuration.write_text(made.configuration.read_text() + f"members: {tmp_path / 'members.yaml'}\n")
     made.start()

@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[3]
 class Process:
     """``python -m gemel.carole``."""
 
-    def __init__(self, configuration: Path, folder: Path) -> None:
+    def __init__(self, configuration: Path, folder: Path, **environment: str) -> None:
         self.ready_file = folder / "ready"
         self.ready_file.unlink(missing_ok=True)
         self.log = folder / "log"
@@ -55,6 +55,7 @@ class Process:
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
+                env=os.environ | environment,
             )
 
     def address(self) -> str:
@@ -223,6 +224,7 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
     coordinator.approve("trial", DIGEST)
+    deployment.records = 60
     alice, bob = (deployment.custodian(side) for side in Side)
     reported: list[str] = []
 

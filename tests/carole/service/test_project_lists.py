@@ -184,20 +184,6 @@ def test_a_state_that_is_larger_than_an_answer_keeps_no_other_back(
     assert all(len(each.projects) <= 2 for each in found)
 
 
-def test_a_custodian_of_a_former_release_is_shown_what_goes_on_and_what_changed_last(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(statuses, "FORMER_BYTES", 4096)
-    fill(deployment.store, OPEN, State.DRAFT)
-    fill(deployment.store, ended := [f"ended-{number}" for number in range(100)])
-    found = deployment.custodian(Side.ALICE).next_task()
-    shown = named(found)
-    assert shown[:3] == OPEN
-    assert shown[3:] == ended[::-1][: len(shown) - 3]
-    assert len(shown) > 5
-    assert not found.HasField("position")
-
-
 def test_a_page_is_bounded_and_what_is_created_meanwhile_moves_nothing(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
 
 def contribute(carole: Deployment, *projects: str) -> None:
     """Both contributions to each project."""
+    carole.records = N
     for project in projects:
         carole.keyed(project)
         for side, first in ((Side.ALICE, 0), (Side.BOB, N - COMMON)):

@@ -25,6 +25,7 @@ SHARE = b"sealed share"
 @pytest.fixture
 def run(deployment: Deployment) -> str:
     """A run of the project trial, released."""
+    deployment.records = 30
     deployment.keyed()
     for number, side in enumerate(Side):
         upload, _ = make_upload(side, people(30), f"{number}" * 32)

@@ -49,6 +49,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
 
 def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:
     """Both contributions; the order each side's rows were shuffled into."""
+    deployment.records = N
     deployment.keyed()
     orders = {}
     for side, frame in ((Side.ALICE, people(N)), (Side.BOB, people(N, offset=N - COMMON))):

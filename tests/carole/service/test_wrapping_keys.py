@@ -35,6 +35,7 @@ def test_what_the_file_wrapped_is_read_and_linked_under_the_token(
     deployment = Deployment(made, tmp_path / "carole")
     process = Process(deployment.configuration, tmp_path)
     deployment.connect_to(process.address())
+    deployment.records = 400
     deployment.keyed()
     deployment.custodian(Side.ALICE).contribute(uploads[Side.ALICE])
     assert process.end(signal.SIGTERM) == 0

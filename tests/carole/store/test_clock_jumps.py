@@ -6,18 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
 
 from gemel.carole.projects import RunState, State
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.provision import confirm_clock
-from gemel.carole.store.tables import meta
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock, pass_days
-from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
 
 RUN = "c" * 32
@@ -152,12 +149,7 @@ def test_days_that_pass_while_she_serves_are_believed(
     assert store.retention.enforce() == 2
 
 
-def test_a_store_of_a_former_release_believes_its_first_clock(
-    open_store: Callable[[], Store], clock: Clock, url: str
-) -> None:
-    open_store().close()
-    with transaction(url) as connection:
-        connection.execute(delete(meta).where(meta.c.key == "clock"))
+def test_a_new_store_believes_the_clock_of_its_first_service(open_store: Callable[[], Store], clock: Clock) -> None:
     clock.now += YEAR_MS
     store = open_store()
     store.clock_guard.require()

@@ -1,22 +1,39 @@
-"""The schema of a new store, and stores of another version."""
+"""The schema of a new store, stores of another version, and the way from one version to the next."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Connection, MetaData, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
+from gemel.carole.configuration import template
+from gemel.carole.store import Store, tenure
 from gemel.carole.store.database import Database
+from gemel.carole.store.migrations import schema_version
 from gemel.carole.store.provision import initialise, upgrade
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tables import metadata
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.parties import Side
+from gemel.common.pki.provisioning import Provisioned
+from gemel.common.versions import STORE
+from tests.carole.service.test_process import ROOT, Process
+from tests.carole.store.later_schema import LATER, become_later, later_programs
+from tests.carole.trial import Contribution, contributed
+
+Rows = dict[str, list[tuple[object, ...]]]
 
 
 class transaction:  # noqa: N801 - used like a function
@@ -38,6 +55,23 @@ class transaction:  # noqa: N801 - used like a function
         self._engine.dispose()
 
 
+def content(url: str) -> Rows:
+    """Every row of every table."""
+    with transaction(url) as connection:
+        found = MetaData()
+        found.reflect(connection)
+        return {
+            table.name: sorted(
+                (
+                    tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+                    for row in connection.execute(table.select())
+                ),
+                key=repr,
+            )
+            for table in found.sorted_tables
+        }
+
+
 def test_the_schema_is_that_of_the_tables_and_guards_the_log(url: str, tmp_path: Path) -> None:
     initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
     with transaction(url) as connection:
@@ -50,7 +84,7 @@ def test_the_schema_is_that_of_the_tables_and_guards_the_log(url: str, tmp_path:
 
 @pytest.mark.parametrize(
     ("version", "got", "remedy"),
-    [("5", "5", "gemel carole upgrade"), ("99", "99", "the version of Gemel that upgraded it")],
+    [("0", "0", "gemel carole upgrade"), ("99", "99", "the version of Gemel that upgraded it")],
 )
 def test_another_version_is_refused_and_the_remedy_named(
     url: str, tmp_path: Path, version: str, got: str, remedy: str
@@ -65,3 +99,163 @@ def test_another_version_is_refused_and_the_remedy_named(
     if version == "99":
         with pytest.raises(GemelError, match="must have schema version"):
             upgrade(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
+
+
+@pytest.fixture
+def former(open_store: Callable[[], Store], url: str) -> str:
+    """The URL of a store of this version that holds something, closed."""
+    store = open_store()
+    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    store.close()
+    return url
+
+
+def test_an_upgrade_keeps_every_row_and_writes_an_entry(
+    former: str, identity: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(former)
+    become_later(tmp_path / "later", monkeypatch)
+    assert upgrade(former, tmp_path / "blobs", identity, milliseconds) == (STORE, LATER)
+    after = content(former)
+    for table in before.keys() - {"alembic_version", "meta"}:
+        width = len(before[table][0]) if before[table] else 0  # columns that were added are the last ones
+        assert {row[:width] for row in after[table]} >= set(before[table]), table
+    for table in before.keys() - {"alembic_version", "audit", "audit_checkpoints", "audit_nodes"}:
+        assert len(after[table]) == len(before[table]), table
+    assert {row[-1] for row in after["projects"]} == {"upgraded"}
+    with transaction(former) as connection:
+        assert schema_version(connection) == LATER
+        action, details = connection.execute(
+            text("SELECT action, details FROM audit ORDER BY sequence DESC LIMIT 1")
+        ).one()
+    assert action == "upgrade"
+    assert f'"from":{STORE}' in details.replace(" ", "")
+    again = content(former)
+    assert upgrade(former, tmp_path / "blobs", identity, milliseconds) == (LATER, LATER)
+    assert content(former) == again
+    # This release refuses it from now on, and leaves it as it is.
+    monkeypatch.undo()
+    with pytest.raises(GemelError, match=f"must have schema version {STORE}"):
+        upgrade(former, tmp_path / "blobs", identity, milliseconds)
+    assert content(former) == again
+
+
+def fails(*_: object) -> None:
+    raise GemelError(ErrorCode.INTERNAL, "the machine was switched off")
+
+
+def test_an_upgrade_that_fails_has_changed_nothing(
+    former: str, identity: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(former)
+    become_later(tmp_path / "later", monkeypatch)
+    with monkeypatch.context() as broken:
+        broken.setattr(tenure, "release", fails)
+        with pytest.raises(GemelError, match="switched off"):
+            upgrade(former, tmp_path / "blobs", identity, milliseconds)
+    assert content(former) == before
+    assert upgrade(former, tmp_path / "blobs", identity, milliseconds, dry_run=True) == (STORE, LATER)
+    assert content(former) == before
+    assert upgrade(former, tmp_path / "blobs", identity, milliseconds) == (STORE, LATER)
+
+
+UPGRADE = """
+import sys
+from pathlib import Path
+from gemel.carole.store.provision import upgrade
+from gemel.carole.store.store import milliseconds
+from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity_key import IdentityKey
+upgrade(sys.argv[1], Path(sys.argv[2]), Identity(IdentityKey.create()), milliseconds)
+"""
+
+
+def test_an_upgrade_that_is_killed_has_changed_nothing(former: str, tmp_path: Path) -> None:
+    before = content(former)
+    environment = later_programs(tmp_path / "later")
+    command = [sys.executable, "-c", UPGRADE, former, str(tmp_path / "blobs")]
+    done = subprocess.run(command, env={**environment, "KILLED": "1"}, cwd=ROOT, timeout=120, check=False)
+    assert done.returncode == -9
+    assert content(former) == before
+    subprocess.run(command, env=environment, cwd=ROOT, timeout=120, check=True)
+    with transaction(former) as connection:
+        assert schema_version(connection) == LATER
+
+
+def removed(blobs: Path) -> None:
+    shutil.rmtree(blobs)
+    blobs.mkdir()
+
+
+def foreign(blobs: Path) -> None:
+    (blobs / "identity").write_text("f" * 32)
+
+
+def newer(blobs: Path) -> None:
+    (blobs / ("f" * 32)).mkdir()
+
+
+@pytest.mark.parametrize(
+    ("slip", "match"), [(removed, "those of no store"), (foreign, "the store f"), (newer, "1 unknown")]
+)
+def test_an_upgrade_with_another_folder_of_blobs_is_refused(
+    former: str,
+    identity: Identity,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    slip: Callable[[Path], None],
+    match: str,
+) -> None:
+    before = content(former)
+    become_later(tmp_path / "later", monkeypatch)
+    slip(tmp_path / "blobs")
+    with pytest.raises(GemelError, match=match) as caught:
+        upgrade(former, tmp_path / "blobs", identity, milliseconds)
+    assert caught.value.code is ErrorCode.DATABASE
+    assert content(former) == before
+
+
+def test_nothing_is_upgraded_below_an_open_store(
+    open_store: Callable[[], Store], url: str, identity: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store()
+    become_later(tmp_path / "later", monkeypatch)
+    with pytest.raises(GemelError, match="another service is using this folder") as caught:
+        upgrade(url, tmp_path / "blobs", identity, milliseconds)
+    assert caught.value.code is ErrorCode.BUSY
+    with transaction(url) as connection:
+        assert schema_version(connection) == STORE
+
+
+@pytest.mark.long
+def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(
+    parties: Provisioned, tmp_path: Path
+) -> None:
+    keys = parties.parties["carole"].path
+    configuration = tmp_path / "carole.yaml"
+    configuration.write_text(template("127.0.0.1:0", keys=str(keys)))
+    environment = later_programs(tmp_path / "later")
+    identity = open_identity(None, parties.parties["carole"].identity)
+    url, blobs = f"sqlite:///{tmp_path / 'store' / 'carole.db'}", tmp_path / "store" / "blobs"
+    initialise(url, blobs, identity, milliseconds)
+
+    def gemel(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "gemel", *words, "--config", str(configuration)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False, env=os.environ | environment
+        )
+        return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    status, shown = gemel("carole", "serve")
+    assert (status, "gemel carole upgrade" in shown) == (1, True), shown
+    status, shown = gemel("carole", "upgrade")
+    words = f"The database had version {STORE} and has version {LATER}"
+    assert (status, shown.startswith(words)) == (0, True), shown
+    process = Process(configuration, tmp_path, **environment)
+    try:
+        process.address()
+        status, shown = gemel("carole", "upgrade")
+        assert (status, "another service is using this folder" in shown) == (1, True), shown
+    finally:
+        process.popen.terminate()
+        assert process.popen.wait(60) == 0

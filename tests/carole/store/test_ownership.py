@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import text
-
 from gemel.carole.projects import Project
 from gemel.carole.store import Store
 from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role
-from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_provision import refused
 from tests.carole.store.test_restoring import PARTIES, put_back, queued
 from tests.carole.trial import DIGEST, NEW, PROJECT, keyed
@@ -106,18 +103,3 @@ def test_another_coordinator_reads_on_after_a_restoration_and_decides_nothing(pu
     assert lease is not None, "what another coordinator names as released stops nothing"
     with refused(ErrorCode.NOT_ADMITTED, "belongs to"):
         store.runs.start(PROJECT, "rival", "another", "2" * 32)
-
-
-def test_a_project_of_an_unknown_creator_is_for_the_coordinator_that_takes_it(open_store: Reopen, url: str) -> None:
-    store = open_store()
-    keyed(store)
-    store.close()
-    with transaction(url) as connection:
-        connection.execute(text("UPDATE projects SET owner = NULL"))
-    store = open_store()
-    with refused(ErrorCode.NOT_ADMITTED, "has no owner"):
-        store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
-    with refused(ErrorCode.EXISTS, "no owner"):
-        store.projects.create(NEW, "coordinator")
-    assert take(store, "", "rival", b"").owner == "rival"
-    assert store.audit.entries(PROJECT)[-1].details["former"] == ""

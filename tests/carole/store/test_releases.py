@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -19,7 +18,7 @@ from gemel.carole.store.runs import OvertakenError
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock
-from tests.carole.store.test_migrations import Former, transaction
+from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed
 
@@ -142,27 +141,3 @@ def test_releases_are_those_of_the_same_custodians_in_all_their_projects(store: 
             store.projects.approve(name, role, member, NEW.specification_digest, b"s" * 64)
     assert [trace.run for trace in store.releases.earlier("same")] == [RUN], "also with their sides exchanged"
     assert store.releases.earlier("other") == []
-    with transaction(url) as connection:
-        connection.execute(text("UPDATE releases SET alice = NULL"))
-    assert [trace.run for trace in store.releases.earlier("other")] == [RUN], "it is not known whose it is"
-
-
-def test_of_releases_before_they_were_kept_an_upgrade_knows_that_they_were_made(url: str, tmp_path: Path) -> None:
-    former = Former(url, tmp_path / "former")
-    with transaction(url) as connection:
-        name, number = connection.execute(text("SELECT name, id FROM projects")).one()
-        connection.execute(
-            text(
-                "INSERT INTO runs (run, project, sequence, request, state, stage, fraction, error, links, released,"
-                " attempt, created_at, ended_at) VALUES (:run, :project, 0, 'r', 3, '', 1, '', 7, 1, 1, 5, 6)"
-            ),
-            {"run": RUN, "project": number},
-        )
-    former.upgrade()
-    store = former.open()
-    try:
-        (trace,) = store.releases.earlier(name)
-    finally:
-        store.close()
-    assert (trace.run, trace.links, trace.at, trace.kept) == (RUN, 7, 6, Kept.NONE)
-    assert (trace.alice != "", trace.specification_digest) == (True, b"")

@@ -232,7 +232,7 @@ def test_a_kill_while_what_a_worker_left_is_swept(
 
 
 def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(open_store: Callable[[], Store], url: str) -> None:
-    """As a former release could leave it, without a writer."""
+    """Without a writer, as no code leaves it."""
     store = open_store()
     contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
     with transaction(url) as connection:

@@ -18,7 +18,7 @@ from gemel.carole.engine.plan_parts import LatentPlan, VariablePlan
 from gemel.carole.projects import State
 from gemel.carole.service.known_records import known_records
 from gemel.carole.store import Store
-from gemel.common.encoding.layout import CODES, FORMER_SAMPLE, JOINT, SAMPLES, TRAINING
+from gemel.common.encoding.layout import CODES, JOINT, SAMPLES, TRAINING
 from gemel.common.encoding.payload import to_bytes
 from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
 from gemel.common.errors import ErrorCode, GemelError
@@ -159,36 +159,6 @@ def in_blocks(seed: int, samples: str) -> Contribution:
     given.digests = [hashlib.sha256(chunk).digest() for chunk in given.chunks]
     given.root = root_digest(given.digests)
     return given
-
-
-@pytest.mark.parametrize(
-    ("alices", "bobs", "kept"),
-    [(FORMER_SAMPLE, SAMPLES, False), (FORMER_SAMPLE, FORMER_SAMPLE, True), (SAMPLES, SAMPLES, True)],
-)
-def test_a_former_releases_contribution_expires_when_the_other_side_has_samples_in_groups(
-    store: Store, alices: str, bobs: str, kept: bool
-) -> None:
-    contributed(store, {Side.ALICE: in_blocks(1, alices), Side.BOB: in_blocks(2, bobs)})
-    project = store.projects.get(PROJECT)
-    assert project.state is (State.CONTRIBUTED if kept else State.KEYED)
-    assert (project.contributed(Side.ALICE), project.contributed(Side.BOB)) == (kept, True)
-    entries = [(entry.action, dict(entry.details)) for entry in store.audit.entries()]
-    expired = [details for action, details in entries if action == "expire-upload"]
-    if kept:
-        assert not expired
-        assert len(store.uploads.read(PROJECT, Side.ALICE)) == 2
-        return
-    (details,) = expired
-    assert (details["side"], details["upload"]) == ("alice", UPLOAD)
-    assert details["reason"] == "its samples are under one key, of a former release"
-    with pytest.raises(GemelError):
-        store.uploads.read(PROJECT, Side.ALICE)
-    # Alice contributes again, and nothing else has to be done again.
-    again = in_blocks(3, SAMPLES)
-    begin(store, again, "c" * 32)
-    again.put(store, Side.ALICE, "c" * 32)
-    again.commit(store, Side.ALICE, "c" * 32)
-    assert store.projects.get(PROJECT).state is State.CONTRIBUTED
 
 
 def test_a_contribution_without_codes_has_none_to_read(store: Store, given: Contribution) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from gemel.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.encoding.payload import from_bytes
 from gemel.common.errors import ErrorCode, GemelError
 
@@ -70,7 +70,7 @@ def test_layouts_of_variables_out_of_bounds_are_refused(variables: tuple[Variabl
         ((SIGNED, dataclasses.replace(CODED, blocks=("born",))), 5, "blocking rules"),
         ((dataclasses.replace(SIGNED, variables=CODED.variables), CODED), 5, "variables"),
         ((dataclasses.replace(SIGNED, variables=CODED.variables),), 5, "variables"),
-        ((SIGNED, dataclasses.replace(SIGNED, rule="", fields=(), variables=CODED.variables)), 5, "fields"),
+        ((SIGNED, dataclasses.replace(SIGNED, rule=SAMPLES, fields=(), variables=CODED.variables)), 5, "fields"),
     ],
 )
 def test_a_layout_that_would_put_codes_beside_anything_is_refused(

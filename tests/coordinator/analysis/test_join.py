@@ -126,11 +126,14 @@ def test_shares_of_two_runs_are_refused(shares: Path) -> None:
     table.write_parquet(path, metadata=provenance("bob", "run-2").metadata())
     assert "not of one run" in refused(*options(shares))
     assert "run run-1 and run-2" in refused(*options(shares))
-    # Of a former release, without provenance: the ids show it.
-    table.with_columns(pl.col("link_id").str.replace("^0", "f")).write_parquet(path)
+    # A table that says it is of this run and is not: the ids show it.
+    same = provenance("bob").metadata()
+    table.with_columns(pl.col("link_id").str.replace("^0", "f")).write_parquet(path, metadata=same)
     assert "no id that both have" in refused(*options(shares))
-    table.head(29).write_parquet(path)
+    table.head(29).write_parquet(path, metadata=same)
     assert "29 ids that both have, of 30 and 29" in refused(*options(shares))
+    table.write_parquet(path)
+    assert "has its provenance in its metadata" in refused(*options(shares))
 
 
 def test_a_file_that_does_not_fit_is_refused(shares: Path) -> None:
@@ -196,7 +199,7 @@ def test_it_is_the_plain_definition(data: st.DataObject) -> None:
         )
         shuffled = share[data.draw(st.permutations(range(n)))]
         own = pl.DataFrame({"id": [f"{side}{r}" for r in range(n)], f"x_{side}": range(n)})
-        parts[side] = with_variables(JoinedShare(shuffled, None, str(side)), own, "id", None)
+        parts[side] = with_variables(JoinedShare(shuffled, provenance(str(side)), str(side)), own, "id", None)
     plain = [
         (ids[k], 0.5, f"alice{order[0][k]}", f"bob{order[1][k]}", order[0][k], order[1][k])
         for k in sorted(range(n), key=lambda k: ids[k])

@@ -48,8 +48,7 @@ def test_who_is_not_the_owner_is_offered_a_project_only_to_take_it_over(state: S
     assert acts_of_coordinator(status(state), "ministry") == frozenset()
     taken = {Act.TAKE_OVER} if allowed(Role.COORDINATOR, Action.TAKE_OVER, state) else set()
     assert acts_of_coordinator(status(state, successor="ministry"), "ministry") == taken
-    assert acts_of_coordinator(status(state, owner=""), "ministry") == taken
-    assert acts_of_coordinator(status(state, owner="", successor="other"), "ministry") == frozenset()
+    assert acts_of_coordinator(status(state, successor="other"), "ministry") == frozenset()
 
 
 def test_a_restored_log_is_decided_on_before_all_else() -> None:

@@ -89,7 +89,7 @@ def test_no_page_shows_keys_or_signatures(console: Served, deployed: Deployment)
 
 def test_a_list_of_two_hundred_has_those_first_that_wait_for_a_steward() -> None:
     states = [project_pb2.PROJECT_STATE_RELEASED, project_pb2.PROJECT_STATE_DRAFT, project_pb2.PROJECT_STATE_HELD]
-    projects = [project_pb2.ProjectStatus(project=f"p-{n:03}", state=states[n % 3]) for n in range(200)]
+    projects = [project_pb2.ProjectStatus(project=f"p-{n:03}", state=states[n % 3], signatures=1) for n in range(200)]
     first = project_list(projects, QueryParams(""), "/")
     assert (first["first"], first["last"], first["found"], first["pages"]) == (1, 25, 200, 8)
     assert {row["state"] for row in first["rows"]} == {"held for a steward"}

@@ -25,6 +25,7 @@ from tests.coordinator.console.served import forms, served_to
 __all__ = ["deployment", "several"]
 
 PROJECT = "/projects/trial"
+RECORDS = 300
 REASON = "she leaves for the ministry in May"
 FIRST, SECOND = "used inside the secure room only", "agreed with the ethics board in May"
 OVERRIDE = "the register is public anyway, see the minutes"
@@ -32,7 +33,7 @@ OVERRIDE = "the register is public anyway, see the minutes"
 
 @pytest.fixture(scope="module")
 def uploads() -> dict[Side, Upload]:
-    return {side: make_upload(side, people(300, 100 * n), "ab"[n] * 32)[0] for n, side in enumerate(Side)}
+    return {side: make_upload(side, people(RECORDS, 100 * n), "ab"[n] * 32)[0] for n, side in enumerate(Side)}
 
 
 def test_a_project_goes_to_another_coordinator_who_has_read_what_is_signed(deployment: Deployment) -> None:

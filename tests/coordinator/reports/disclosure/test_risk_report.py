@@ -167,7 +167,7 @@ def test_a_run_without_links_has_a_report(empty: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", [{"version": 3}, {"version": None}])
 def test_another_version_is_refused(breach: dict[str, Any], change: dict[str, Any]) -> None:
-    with pytest.raises(GemelError, match="expected a risk assessment of version 1 to 2"):
+    with pytest.raises(GemelError, match="expected a risk assessment of version 1"):
         render_risk_report({**breach, **change})
 
 

@@ -60,6 +60,7 @@ def documents() -> dict[str, Any]:
             "candidates": 20_000_000,
             "kept": 2610,
             "links": 1990,
+            "records": {"alice": 5000, "bob": 4000},
             "unlinked": {"alice": 3010, "bob": 2010},
             "threshold": 0.5,
             "floor": 1e-6,

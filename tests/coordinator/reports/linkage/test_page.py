@@ -400,14 +400,27 @@ def test_schemes_are_compared_where_they_were_run(documents):
     assert "Precision against recall by scheme" in page
 
 
+EFFECT = {
+    "made": 31,
+    "undone": 0,
+    "divergence": 0.0123,
+    "interval": [0.004, 0.0251],
+    "dependences": [
+        {"variables": ["Age", "Car"], "joint": 0.25, "links": 0.375},
+        {"variables": ["Age", "Town"], "joint": 0.5, "links": 0.4375},
+    ],
+}
 LATENT = {
     "variables": ["Age", "Car"],
     "alone": ["surname"],
     "dependences": [["Age", "Car"]],
     "parameters": 5,
     "records": 20.0,
+    "precision": None,
     "held": 20.0,
     "unconstrained_matches": 22.0,
+    "log_likelihood_gain": 12.5,
+    "effect": EFFECT,
     "iterations": 9,
     "converged": False,
     "before": {"links": 17, "precision": 0.9, "recall": 0.8},
@@ -440,22 +453,10 @@ def test_the_evidence_of_the_values_is_shown_beside_agreement_alone(documents: d
         "The estimation had not converged, after 9 rounds",
     ):
         assert phrase in text, phrase
-    assert "Its prior weighs" not in text  # of a former release
+    assert "Its prior weighs" not in text
     documents["linkage"]["latent"] = {**LATENT, "precision": 64.0}
     text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
     assert "Its prior weighs as much as 64.0 people" in text
-
-
-EFFECT = {
-    "made": 31,
-    "undone": 0,
-    "divergence": 0.0123,
-    "interval": [0.004, 0.0251],
-    "dependences": [
-        {"variables": ["Age", "Car"], "joint": 0.25, "links": 0.375},
-        {"variables": ["Age", "Town"], "joint": 0.5, "links": 0.4375},
-    ],
-}
 
 
 def test_what_the_values_changed_is_stated_and_drawn(documents: dict[str, Any]) -> None:
@@ -484,11 +485,6 @@ def test_of_an_effect_what_is_not_known_is_left_out(documents: dict[str, Any]) -
     documents["linkage"]["latent"] = {**LATENT, "effect": {**EFFECT, "interval": None}}
     text = Page(html_of(documents)).text
     assert "is 0.0123 bits ; it is 0" in text or "is 0.0123 bits; it is 0" in text
-    # A document of a former release has no effect.
-    documents["linkage"]["latent"] = LATENT
-    text = Page(html_of(documents)).text
-    assert "They made" not in text
-    assert "Jensen-Shannon" not in text
 
 
 def test_contributions_must_be_finite(documents: dict[str, Any]) -> None:

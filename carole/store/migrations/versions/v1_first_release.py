@@ -1,4 +1,4 @@
-"""Version 5: what releases before there were migrations made. Its triggers keep the audit log append-only."""
+"""Version 1: every table of the first release. Its triggers keep the audit log append-only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-revision = "5"
+revision = "1"
 down_revision = None
 
 metadata = MetaData()
@@ -28,6 +28,14 @@ Table(
     metadata,
     Column("key", String(32), primary_key=True),
     Column("value", BigInteger, nullable=False),
+)
+
+Table(
+    "tenure",
+    metadata,
+    Column("holder", String(32), primary_key=True),
+    Column("place", String(32), nullable=False),
+    Column("until", BigInteger, nullable=False),
 )
 
 Table(
@@ -45,6 +53,23 @@ Table(
     Column("state", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("owner", String(64), nullable=False),
+    Column("signatures", Integer, nullable=False),
+    Column("releases_days", Integer, nullable=False),
+    Column("transfers", Text, nullable=False),
+)
+
+Table(
+    "hand_overs",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("former", String(64), nullable=False),
+    Column("successor", String(64), nullable=False),
+    Column("member", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("checkpoint", Text, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
 )
 
 Table(
@@ -54,6 +79,18 @@ Table(
     Column("role", String(16), primary_key=True),
     Column("member", String(64), nullable=False),
     Column("digest", LargeBinary(32), nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+Table(
+    "declines",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("side", String(8), primary_key=True),
+    Column("member", String(64), nullable=False),
+    Column("digest", LargeBinary(32), nullable=False),
+    Column("reason", Text, nullable=False),
     Column("signature", LargeBinary(64), nullable=False),
     Column("at", BigInteger, nullable=False),
 )
@@ -78,6 +115,18 @@ Table(
     Column("key_check_value", LargeBinary(32), nullable=False),
     Column("canary_digest", LargeBinary(64), nullable=False),
     Column("at", BigInteger, nullable=False),
+    Column("canary_parts", Text, nullable=False),
+)
+
+Table(
+    "epochs",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("epoch", Integer, primary_key=True),
+    Column("member", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
 )
 
 Table(
@@ -87,8 +136,10 @@ Table(
     Column("project", ForeignKey("projects.id"), nullable=False, index=True),
     Column("wrapped_key", LargeBinary),
     Column("chunks", Integer),
-    Column("root", LargeBinary(32)),
+    Column("root", LargeBinary(60)),
     Column("complete", Integer, nullable=False),
+    Column("writer", String(64)),
+    Column("swept", Integer, nullable=False),
 )
 
 Table(
@@ -96,9 +147,10 @@ Table(
     metadata,
     Column("payload", ForeignKey("payloads.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
-    Column("sha256", LargeBinary(32), nullable=False),
+    Column("digest", LargeBinary(60), nullable=False),
     Column("size", Integer, nullable=False),
     Column("file", String(64), nullable=False),
+    Column("start", BigInteger, nullable=False),
 )
 
 Table(
@@ -138,9 +190,30 @@ Table(
     Column("lease_until", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
+    Column("call", String(16), nullable=False),
     UniqueConstraint("project", "request"),
     # 1 while active, else null, and nulls are never equal: one active run per project.
     UniqueConstraint("project", "active"),
+)
+
+Table(
+    "run_figures",
+    metadata,
+    Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
+    Column("name", String(48), primary_key=True),
+    Column("value", Double, nullable=False),
+)
+
+Table(
+    "release_signatures",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
+    Column("member", String(64), primary_key=True),
+    Column("identity", String(64), nullable=False),
+    Column("report", LargeBinary(32), nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
 )
 
 Table(
@@ -153,11 +226,36 @@ Table(
 )
 
 Table(
+    "releases",
+    metadata,
+    Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
+    Column("project", ForeignKey("projects.id"), nullable=False),
+    Column("alice", String(64), nullable=False),
+    Column("bob", String(64), nullable=False),
+    Column("specification_digest", LargeBinary(32), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("days", Integer, nullable=False),
+)
+
+Table(
     "artifacts",
     metadata,
     Column("run", ForeignKey("runs.run"), primary_key=True),
     Column("name", String(16), primary_key=True),
     Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
+    Column("acknowledged_at", BigInteger),
+)
+
+Table(
+    "notices",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("way", String(64), primary_key=True),
+    Column("message", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", BigInteger, nullable=False),
+    Column("kept_until", BigInteger, nullable=False),
+    Column("ended", Integer, nullable=False),
 )
 
 Table(
@@ -206,7 +304,8 @@ _GUARDED = ("audit", "audit_nodes", "audit_checkpoints")
 def upgrade() -> None:
     """Make every table, and let the database refuse changes of the log."""
     metadata.create_all(op.get_bind())
-    op.execute("INSERT INTO meta VALUES ('schema', 5), ('audit', 0)")
+    op.execute("INSERT INTO meta VALUES ('audit', 0), ('state', 0), ('payloads', 0)")
+    op.execute("INSERT INTO tenure VALUES ('', '', 0)")
     if op.get_context().dialect.name == "postgresql":
         op.execute(
             "CREATE OR REPLACE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS "
