@@ -344,7 +344,7 @@ class ByHand:
 @pytest.fixture
 def by_hand(deploy: Deploy) -> ByHand:
     text = specification("by-hand", bits=8192)
-    made = deploy(text, files=people(900))
+    made = deploy(text, files=people(400))
     made.start_carole()
     made.start(Side.BOB)
     alice = made.start(Side.ALICE)

@@ -39,7 +39,7 @@ from gemel.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 from tests.e2e.recording import contribution, occurring, recorded
 
-N, COMMON = 400, 200
+N, COMMON = 240, 120
 BLOCKING = """\
 blocking:
   - {name: born, keys: [{field: born}]}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks._chaos_metrics import Page, Replay, compared
 from benchmarks._chaos_project import Ended
 from benchmarks.chaos import differences, trial
@@ -16,9 +18,16 @@ from gemel.common.audit.entry import canonical
 SEED = 17
 
 
-def test_a_disturbed_project_ends_as_one_that_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("people", "seconds", "mode"),
+    [pytest.param(80, 6.0, "block_keyed", marks=pytest.mark.long), (30, 1.5, "open")],
+    ids=["block_keyed", "open"],
+)
+def test_a_disturbed_project_ends_as_one_that_is_left_alone(
+    tmp_path: Path, people: int, seconds: float, mode: str
+) -> None:
     print(f"seed {SEED}")
-    problems = list(trial(tmp_path, 1, 80, SEED, seconds=6.0, pause=0.7, modes=("block_keyed",)))
+    problems = list(trial(tmp_path, 1, people, SEED, seconds=seconds, pause=0.7, modes=(mode,)))
     assert not problems, "\n".join(problems)
 
 

@@ -33,7 +33,7 @@ from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
 from tests.e2e.test_block_keyed import BLOCKING
 
-N, COMMON, CAP = 200, 100, 150
+N, COMMON, CAP = 120, 60, 90
 RESOLVED = specification("joined", more=BLOCKING).replace("mode: open", "mode: block_keyed")
 LINKS = "link_id", "identifier"
 

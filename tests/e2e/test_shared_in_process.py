@@ -19,11 +19,23 @@ from gemel.common.progress import Progress
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.local_session import LocalChannel, local_parties, together
 from gemel.common.sharing.party import Party
+from gemel.common.specification import load_specification
 from gemel.coordinator.client.run_progress import COMPUTED
-from tests.carole.engine.shared.both_modes import EVERY_FEATURE, encoded_files, own_share, quiet
+from tests.carole.engine.shared.both_modes import encoded_files, own_share, quiet
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, Deviating
+from tests.specifications import heading
 
-TERMS = Terms(b"specification", plan_of(EVERY_FEATURE), 1 << 30)
+SPEC = load_specification(
+    heading("few", "shared")
+    + """
+fields:
+  - {name: given, kind: name, bits: 64, levels: exact}
+  - {name: sex, kind: category}
+blocking: [{name: sex, keys: [{field: sex}]}]
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+)
+TERMS = Terms(b"specification", plan_of(SPEC), 1 << 30)
 Pairs = set[tuple[int, int]]
 
 
@@ -33,8 +45,8 @@ class Killed(Exception):
 
 @pytest.fixture(scope="module")
 def shared() -> list[SharedEncoded]:
-    encoded = encoded_files(EVERY_FEATURE, 6, 4)
-    return [shared_in_memory(part, EVERY_FEATURE, side) for part, side in zip(encoded, Side, strict=True)]
+    encoded = encoded_files(SPEC, 6, 4)
+    return [shared_in_memory(part, SPEC, side) for part, side in zip(encoded, Side, strict=True)]
 
 
 @pytest.fixture(scope="module")
