@@ -25,7 +25,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -286,6 +288,7 @@ def test_a_message_holds_no_value(service: Deployment) -> None:
 
 
 def test_truncated_parquet(deploy: Deploy) -> None:
+    """Alice's records are a Parquet file; Bob's, which are well, a table of a database."""
     text = specification("parquet")
     made = deploy(text)
     whole = made.root / "data" / "alice.parquet"
@@ -293,6 +296,15 @@ def test_truncated_parquet(deploy: Deploy) -> None:
     content = whole.read_bytes()
     whole.write_bytes(content[: len(content) // 2])
     made.configure(Side.ALICE, '  csv: {"path": "' + str(made.files[Side.ALICE]), '  parquet: {"path": "' + str(whole))
+    table, url = made.root / "data" / "bob.sqlite", made.root / "data" / "bob.url"
+    with closing(sqlite3.connect(table)) as database, database:
+        columns, *rows = (line.split(",") for line in made.good[Side.BOB].decode().splitlines())
+        database.execute(f"CREATE TABLE people ({', '.join(columns)})")
+        database.executemany(f"INSERT INTO people VALUES ({', '.join('?' * len(columns))})", rows)
+    url.write_text(f"sqlite:///{table}")
+    url.chmod(0o600)
+    of_a_database = f'  database: {{"url_file": "{url}", "query": "SELECT * FROM people"}}'
+    made.configure(Side.BOB, '  csv: {"path": "' + str(made.files[Side.BOB]) + '"}', of_a_database)
     made.start_carole()
     for side in Side:
         made.start(side)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 REASON = "used inside the secure room only, see the minutes of May"
-BLOCKS = specification("births-2026", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+BLOCKS = specification("births-2026", more=BLOCKING, mode="block_keyed")
 HELD = judged_by("cancer-registry", "sample_uniques: 0.0", "hold\n  signatures: 2")
 AMENDED = HELD.replace("signatures: 2", "signatures: 1").replace("cancer-registry", "births-2026")
 MANY = 60

@@ -37,27 +37,21 @@ from gemel.common.wire.row_handles import (
 )
 from gemel.common.wire.sides import side_to_wire
 from gemel.coordinator.client.run_progress import follow_run
-from gemel.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
+from gemel.coordinator.demonstration.people.insured import KEY
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from gemel.risk.models import JointDistribution
-from tests.e2e.deployment import STATE, Deployment, people, specification
+from tests.e2e.deployment import STATE, Deployment, insured, people, specification, variables_of
 from tests.e2e.recording import answered
 
 N, COMMON = 400, 200
 # Some of the variables, from either holder and both: what is sent of each is the same, and all would take minutes.
 ROLES = {"Age": "key", "SocioEcon": "key", "RiskAversion": "sensitive", "MakeModel": "other", KEY: "other"}
-VARIABLES = "\n".join(
-    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES[v['name']]},"
-    f" categories: [{', '.join(v['categories'])}]}}"
-    for v in trait_variables()
-    if v["name"] in ROLES
-)
+VARIABLES = variables_of(ROLES)
 MORE = f"""\
 blocking:
   - {{name: born, keys: [{{field: born}}]}}
   - {{name: names, keys: [{{field: surname}}, {{field: given_name, prefix: 1}}]}}
   - {{name: place, keys: [{{field: postcode}}, {{field: sex}}]}}
-variables:
 {VARIABLES}
 latent: {{keys: [{KEY}]}}
 leakage: {{above: warn}}
@@ -72,8 +66,8 @@ FIELD = f"  - {{name: {KEY}, kind: category}}\nretention"
 
 def text_of(project: str, release: str, more: str = "") -> str:
     release = f"release: {{{release}alice: links, bob: links, coordinator: statistics}}\n"
-    text = specification(project, bits=512, more=MORE + release + more)
-    return text.replace("mode: open", "mode: block_keyed").replace("retention", FIELD, 1)
+    text = specification(project, bits=512, mode="block_keyed", more=MORE + release + more)
+    return text.replace("retention", FIELD, 1)
 
 
 TEXTS = {
@@ -172,9 +166,7 @@ class Linked:
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
-    plain = people(N, COMMON, seed=5)
-    files = dict(zip(Side, with_traits(plain[Side.ALICE], plain[Side.BOB], np.random.default_rng(3)), strict=True))
-    made = Deployment(tmp_path_factory.mktemp("valued"), TEXTS.values(), files)
+    made = Deployment(tmp_path_factory.mktemp("valued"), TEXTS.values(), insured(people(N, COMMON, seed=5)))
     with pytest.MonkeyPatch.context() as patch:
         calls = answered(patch)
         try:

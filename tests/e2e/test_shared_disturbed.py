@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from gemel.carole.projects.operations import MAX_ATTEMPTS
-from gemel.common.command import app
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
@@ -26,7 +24,7 @@ from gemel.coordinator.client.terminal import console
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, STOP
 from tests.e2e.computing_site import Site, right_links
-from tests.e2e.deployment import STATE
+from tests.e2e.deployment import STATE, typed
 
 PROJECT, UNFITTING = "deviating", "unfitting"
 WAITING = ("first", "second")
@@ -67,28 +65,15 @@ def failed(site: Site, project: str) -> str:
     error = status.run.error
     (line,) = (each for each in logged(site) if each.get("run") == run and each["event"] == "run failed")
     assert (line["code"], line["error"]) == ("DEVIATION", error)
-    entries = [each["details"] for each in audited(site) if each["action"] == "fail-run"]
+    entries = [each["details"] for each in made.audited() if each["action"] == "fail-run"]
     assert [each["error"] for each in entries if each["run"] == run] == [error]
-    assert not any(each["action"] in ("finish-run", "release") for each in audited(site) if each["project"] == project)
+    assert not any(each["action"] in ("finish-run", "release") for each in made.audited() if each["project"] == project)
     return error
 
 
 def logged(site: Site) -> list[dict[str, Any]]:
     """Lines of Carole's log."""
     return [json.loads(line) for line in site.carole.log.read_text().splitlines() if line.startswith("{")]
-
-
-def audited(site: Site) -> list[dict[str, Any]]:
-    """The audit log as Carole's operator sees it."""
-    shown = command("audit", "show", "--config", str(site.made.carole_yaml))
-    return [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
-
-
-def command(*words: str) -> str:
-    """What a command prints."""
-    result = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.mark.parametrize(
@@ -185,7 +170,7 @@ def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
         ("await-coordinator", "Coordinator", "coordinator"),
     ):
         made.eventually(lambda absent=absent: made.status(project).run.stage == absent)
-        shown = command("project", "status", project, "--config", str(made.coordinator_yaml))
+        shown = typed("project", "status", project, "--config", made.coordinator_yaml)
         assert f"waits for `gemel compute`: {title}" in shown
         computing[then].begin()
     assert site.links(project, run) == right_links()
@@ -204,7 +189,7 @@ def test_of_two_runs_that_wait_neither_keeps_the_worker(site: Site, monkeypatch:
         runs[name] = made.coordinator.start(name).run
         made.eventually(lambda name=name: made.status(name).run.stage == "await-parties")
     assert made.status(first).run.state == project_pb2.RUN_STATE_QUEUED
-    shown = command("project", "status", first, "--config", str(made.coordinator_yaml))
+    shown = typed("project", "status", first, "--config", made.coordinator_yaml)
     assert "waits for `gemel compute`: Coordinator and steward" in shown
     for service in computing.values():
         service.begin()
