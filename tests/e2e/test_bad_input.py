@@ -25,15 +25,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+import sqlalchemy
 
 from gemel.common.custodian.agent import Agent
 from gemel.common.custodian.operator.control import Control
@@ -287,34 +286,40 @@ def test_a_message_holds_no_value(service: Deployment) -> None:
         assert not any(value in reported for value in long)
 
 
+QUERY = "SELECT * FROM people"
+
+
 def test_truncated_parquet(deploy: Deploy) -> None:
     """Alice's records are a Parquet file; Bob's, which are well, a table of a database."""
     text = specification("parquet")
     made = deploy(text)
     whole = made.root / "data" / "alice.parquet"
     pl.read_csv(made.files[Side.ALICE], infer_schema=False).write_parquet(whole)
-    content = whole.read_bytes()
-    whole.write_bytes(content[: len(content) // 2])
+    whole_bytes = whole.read_bytes()
+    whole.write_bytes(whole_bytes[: len(whole_bytes) // 2])
     made.configure(Side.ALICE, '  csv: {"path": "' + str(made.files[Side.ALICE]), '  parquet: {"path": "' + str(whole))
-    table, url = made.root / "data" / "bob.sqlite", made.root / "data" / "bob.url"
-    with closing(sqlite3.connect(table)) as database, database:
-        columns, *rows = (line.split(",") for line in made.good[Side.BOB].decode().splitlines())
-        database.execute(f"CREATE TABLE people ({', '.join(columns)})")
-        database.executemany(f"INSERT INTO people VALUES ({', '.join('?' * len(columns))})", rows)
-    url.write_text(f"sqlite:///{table}")
+    url, content = made.root / "data" / "bob.url", pl.read_csv(made.files[Side.BOB], infer_schema=False)
+    engine = sqlalchemy.create_engine(f"sqlite:///{made.root / 'data' / 'bob.sqlite'}")
+    table = sqlalchemy.Table(
+        "people", sqlalchemy.MetaData(), *(sqlalchemy.Column(name, sqlalchemy.Text) for name in content.columns)
+    )
+    with engine.begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), content.to_dicts())
+    engine.dispose()
+    url.write_text(f"{engine.url}")
     url.chmod(0o600)
-    of_a_database = f'  database: {{"url_file": "{url}", "query": "SELECT * FROM people"}}'
-    made.configure(Side.BOB, '  csv: {"path": "' + str(made.files[Side.BOB]) + '"}', of_a_database)
+    made.configure(Side.BOB, "  csv: ", f'  database: {{"url_file": "{url}", "query": "{QUERY}"}} #')
     made.start_carole()
     for side in Side:
         made.start(side)
     project = made.create(text)
     reported = made.blocking_error(Side.ALICE, project)
     assert f"{whole}: not a whole Parquet file" in reported
-    assert f"got {len(content) // 2} bytes" in reported
+    assert f"got {len(whole_bytes) // 2} bytes" in reported
     assert "copy the file again" in reported
     assert not made.status(project).sides[0].approved
-    whole.write_bytes(content)
+    whole.write_bytes(whole_bytes)
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
 
 
