@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 import pytest
 
 from gemel.common.parties import Role, Side
 from gemel.coordinator.client.steward_client import connect_steward
-from gemel.coordinator.demonstration.people.insured import with_traits
 from tests.e2e.console_browser import WIDTHS, ConsoleProcess, Watched, browser, chromium, overflow, serious
-from tests.e2e.deployment import STATE, Deployment, digest_of, people
+from tests.e2e.deployment import STATE, Deployment, digest_of, insured, people, specification
 from tests.e2e.test_block_keyed import BLOCKING
-from tests.e2e.test_disclosure import judged_by, specification
+from tests.e2e.test_disclosure import judged_by
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -51,10 +49,8 @@ class Consoles:
 @pytest.fixture(scope="module")
 def consoles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consoles]:
     chromium()
-    files = people(seed=3)
-    both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
-    given = dict(zip(Side, both, strict=True))
-    made = Deployment(tmp_path_factory.mktemp("console") / "d", [HELD], given, {"second": Role.STEWARD})
+    more = {"second": Role.STEWARD}
+    made = Deployment(tmp_path_factory.mktemp("console") / "d", [HELD], insured(people(seed=3)), more)
     started = [ConsoleProcess(made.client_yaml(party), made.logs) for party in ("coordinator", "steward")]
     started += [ConsoleProcess(made.configs[side], made.logs, side) for side in Side]
     try:
