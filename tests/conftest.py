@@ -24,6 +24,12 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 """Reference data and oracles beside the checkout; tests that read it skip when it is absent."""
 
 
+def pytest_configure() -> None:
+    from tests.fork_server import install  # the folder of the tests is on the path only now
+
+    install()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """Commands that run in the tests' own process bar other users from what they write; what follows them must not.

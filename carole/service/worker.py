@@ -5,7 +5,7 @@ It takes runs from the database by lease, one at a time, and erases what is due 
 order in which they were requested, but for those that gave way. It reads its input from the database and writes its
 results there; it calls no service but Carole's own, where a run of mode shared is computed with two other parties. It
 ends when its parent does: the parent holds the other end of its standard input, which closes with the parent, and
-writes the service's address.
+writes the service's address. What links is imported with the first run, so that a worker without one is ready at once.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ import secrets
 import sys
 import threading
 import time
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from structlog.contextvars import bound_contextvars
 
 from gemel.carole.cluster.engine_section import DaskEngine, EngineConfiguration
 from gemel.carole.configuration import CaroleConfiguration, load_carole
-from gemel.carole.engine.resources import Resources
-from gemel.carole.engine.unit_pool import UnitPools
-from gemel.carole.service.computing import Computing, GaveWayError
-from gemel.carole.service.linking import carry_out
 from gemel.carole.service.own_service import OwnAddress, OwnService
 from gemel.carole.service.stages import Stages
 from gemel.carole.service.supervisor import STORAGE_FAILED
@@ -47,6 +44,11 @@ from gemel.common.pki.reader import Reader
 from gemel.common.pki.sealing_renewal import require_sealing_keys
 from gemel.common.rpc.status import for_others, passes
 from gemel.common.specification import load_specification
+
+if TYPE_CHECKING:
+    from gemel.carole.engine.resources import Resources
+    from gemel.carole.engine.unit_pool import UnitPools
+    from gemel.carole.service.computing import Computing
 
 POLL_SECONDS = 0.2
 RENEWAL_SECONDS = 0.3
@@ -126,11 +128,24 @@ class Worker:
         self._store = Store(places.database, places.place, vault, identity, holder=holder)
         self._pin = pin
         self._folder, self._members = folder, configuration.members or folder.members
-        limits = configuration.limits
-        self._computing = Computing(service, identity, self._store.runs.give_way)
-        self._resources = Resources(limits.worker_bytes, limits.worker_threads, _units(configuration.engine))
+        self._configuration, self._service, self._identity = configuration, service, identity
+        if isinstance(configuration.engine, DaskEngine):
+            configuration.engine.check()
         self._owner = owner
         self._label_projects = configuration.observability.label_projects
+
+    @cached_property
+    def _computing(self) -> Computing:
+        from gemel.carole.service.computing import Computing
+
+        return Computing(self._service, self._identity, self._store.runs.give_way)
+
+    @cached_property
+    def _resources(self) -> Resources:
+        from gemel.carole.engine.resources import Resources
+
+        limits = self._configuration.limits
+        return Resources(limits.worker_bytes, limits.worker_threads, _units(self._configuration.engine))
 
     def work(self) -> None:
         """Work until the process ends. A failure of the database ends it: the parent starts it again a little later."""
@@ -162,6 +177,9 @@ class Worker:
             self._link(lease)
 
     def _link(self, lease: Lease) -> None:
+        from gemel.carole.service.computing import GaveWayError
+        from gemel.carole.service.linking import carry_out
+
         log.info("run started", project=lease.project, attempt=lease.attempt)
         started = time.monotonic()
         stages = Stages(lease.run, lease.project if self._label_projects else "", lease.call)
@@ -231,7 +249,6 @@ def _units(engine: EngineConfiguration) -> UnitPools | None:
         return None
     from gemel.carole.cluster.cluster_units import cluster_units
 
-    engine.check()
     return partial(cluster_units, engine)
 
 

@@ -42,7 +42,15 @@ SERVICES = {
     "carole.service.application": (
         *("polars", "scipy", "numba", "networkx", "alembic", "gemel.carole.engine", "gemel.risk"),
     ),
-    "carole.service.worker": ("scipy.stats", "networkx", "alembic", "altair"),
+    "carole.service.worker": (
+        "numba",
+        "scipy",
+        "networkx",
+        "alembic",
+        "altair",
+        "gemel.carole.assessment",
+        "gemel.risk",
+    ),
     "common.custodian.service": ("scipy.stats", "networkx", "alembic", "altair"),
 }
 """What a service does not need to start and to answer."""

@@ -37,6 +37,7 @@ from tests.carole.deployment import (
     put_request,
 )
 from tests.carole.service.test_worker import eventually
+from tests.fork_server import started_by_exec
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -89,7 +90,8 @@ def events(log: Path) -> list[dict[str, object]]:
 
 
 def test_ready_then_stopped_on_request(launch: Callable[[], tuple[Process, Deployment]]) -> None:
-    process, deployment = launch()
+    with started_by_exec():  # she and her worker, as her operator starts her
+        process, deployment = launch()
     address = process.address()
     with deployment.connect("coordinator", address) as connection:
         assert connection.address == address
