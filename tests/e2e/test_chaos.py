@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from benchmarks._chaos_project import Ended
 from benchmarks.chaos import differences, trial
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.entry import canonical
-from tests.fork_server import started_by_exec
+from tests import fork_server
 
 SEED = 17
 
@@ -25,11 +26,12 @@ SEED = 17
     ids=["block_keyed", "open"],
 )
 def test_a_disturbed_project_ends_as_one_that_is_left_alone(
-    tmp_path: Path, people: int, seconds: float, mode: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, people: int, seconds: float, mode: str
 ) -> None:
     print(f"seed {SEED}")
-    with started_by_exec():  # Carole's worker is her one child then, which is struck
-        problems = list(trial(tmp_path, 1, people, SEED, seconds=seconds, pause=0.7, modes=(mode,)))
+    # Nothing is forked, in no thread: Carole's worker is her one child then, and is what is struck.
+    monkeypatch.setattr(subprocess, "Popen", fork_server._Popen)
+    problems = list(trial(tmp_path, 1, people, SEED, seconds=seconds, pause=0.7, modes=(mode,)))
     assert not problems, "\n".join(problems)
 
 
