@@ -90,7 +90,7 @@ def test_killed_during_calls(make_world, tmp_path: Path, arrives: bool, calls: t
     world = make_world(n)
     carole = world.carole
     log = tmp_path / "alice.log"
-    watchman = Watchman("alice", world.alice.config, log)
+    watchman = Watchman("gemel.alice", world.alice.config, log)
     killed: list[str] = []
 
     def kill_once(method: str, side: Side) -> None:
