@@ -47,7 +47,7 @@ def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     deploy: Callable[..., Deployment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [TEXT.replace("results_days: 30", f"results_days: {days}") for days in (30, 20, 10)]
-    made = deploy(*texts, files=people(200, 100, seed=3))
+    made = deploy(*texts, files=people(400, 200, seed=3))
     made.processes("carole")
     sent = recorded(monkeypatch)
     for side in Side:
