@@ -20,18 +20,13 @@ from tests import fork_server
 SEED = 17
 
 
-@pytest.mark.parametrize(
-    ("people", "seconds", "mode"),
-    [pytest.param(80, 6.0, "block_keyed", marks=pytest.mark.long), (30, 1.5, "open")],
-    ids=["block_keyed", "open"],
-)
-def test_a_disturbed_project_ends_as_one_that_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, people: int, seconds: float, mode: str
-) -> None:
+@pytest.mark.long
+def test_a_disturbed_project_ends_as_one_that_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kill each, in the first tier: test_interruption.py, test_block_keyed.py, test_shared_disturbed.py."""
     print(f"seed {SEED}")
     # Nothing is forked, in no thread: Carole's worker is her one child then, and is what is struck.
     monkeypatch.setattr(subprocess, "Popen", fork_server._Popen)
-    problems = list(trial(tmp_path, 1, people, SEED, seconds=seconds, pause=0.7, modes=(mode,)))
+    problems = list(trial(tmp_path, 1, 80, SEED, seconds=6.0, pause=0.7, modes=("block_keyed",)))
     assert not problems, "\n".join(problems)
 
 

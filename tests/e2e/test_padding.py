@@ -21,7 +21,7 @@ from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
 from tests.e2e.recording import Recorded, recorded_linkage
 from tests.e2e.test_block_keyed import BLOCKING
 
-N, COMMON = 200, 100
+N, COMMON = 300, 150
 WIDE = BLOCKING.replace("keys: [{field: born}]", "keys: [{field: born, part: year}]")
 """With blocks of several rows, as have dummies."""
 PLAIN = specification("unpadded", more=WIDE, mode="block_keyed")
