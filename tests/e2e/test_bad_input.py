@@ -23,6 +23,7 @@ approval of another specification              `test_approving_another_specifica
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ def start_differently(made: Deployment, side: Side, program: str, monkeypatch: p
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(program)
     with monkeypatch.context() as patched:
-        patched.setenv("PYTHONPATH", str(folder))
+        patched.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         (service,) = made.processes(str(side))
     return service
 
