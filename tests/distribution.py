@@ -12,7 +12,6 @@ TOGETHER = {
 
 FIRST = (
     "tests/e2e",
-    "tests/alice_bob",
     "tests/deploy",
     "tests/reproductions",
     "tests/benchmarks",

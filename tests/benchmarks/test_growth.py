@@ -38,6 +38,7 @@ def test_blocks_have_as_many_rows_as_in_the_file(case: tuple[Specification, Mapp
     assert rows["phone"][1] < 1.1
 
 
+@pytest.mark.long
 def test_the_gate_finds_what_it_finds_in_the_file(case: tuple[Specification, Mapping[str, Columns]]) -> None:
     """Of a register's people as many are recognised, within three standard errors of such a measurement; in the
     sample far fewer."""

@@ -78,6 +78,7 @@ def test_of_registers_the_attack_is_held_to_the_signatures_it_was_found_on() -> 
     assert len([line for line in lines if line.what.startswith("as drafted: ")]) == 3
 
 
+@pytest.mark.long
 def test_of_registers_shorter_signatures_give_away_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of a month, by a register of everybody."""
     monkeypatch.setitem(registers.ATTACKED, 31, 400)

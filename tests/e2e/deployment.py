@@ -7,6 +7,7 @@ custodian.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,9 +15,11 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import polars as pl
+from typer.testing import CliRunner
 
 import alice
 import bob
@@ -25,6 +28,7 @@ from gemel.carole.service.application import Application
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
+from gemel.common.command import app
 from gemel.common.custodian.configuration import load_custodian
 from gemel.common.custodian.operator.control import Control
 from gemel.common.custodian.service import CustodianService
@@ -43,6 +47,7 @@ from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.ports import free_port
@@ -62,12 +67,12 @@ def people(n: int = 120, common: int = 60, seed: int = 1) -> dict[Side, pl.DataF
     return {Side.ALICE: ours, Side.BOB: theirs.rename(BOBS_NAMES)}
 
 
-def specification(project: str, *, bits: int = 1024, more: str = "") -> str:
+def specification(project: str, *, bits: int = 1024, mode: str = "open", more: str = "") -> str:
     """A specification for files as `people` makes them; `more` is further top-level YAML."""
     return f"""\
 version: 1
 project: {project}
-mode: open
+mode: {mode}
 custodians: {{alice: {{identifier: record_id}}, bob: {{identifier: patient}}}}
 fields:
   - {{name: given_name, kind: name, bits: {bits}}}
@@ -79,6 +84,61 @@ fields:
   - {{name: phone, kind: code}}
 retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
 {more}"""
+
+
+def variables_of(roles: Mapping[str, str]) -> str:
+    """Top-level YAML with those of the insurers' variables that have a role; `with_traits` adds them to files."""
+    lines = (
+        f"  - {{name: {v['name']}, holder: {v['holder']}, role: {roles[v['name']]},"
+        f" categories: [{', '.join(v['categories'])}]}}"
+        for v in trait_variables()
+        if v["name"] in roles
+    )
+    return "variables:\n" + "\n".join(lines)
+
+
+def insured(files: Mapping[Side, pl.DataFrame]) -> dict[Side, pl.DataFrame]:
+    """The same people with the insurers' variables."""
+    both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
+    return dict(zip(Side, both, strict=True))
+
+
+def linked_people(files: Mapping[Side, pl.DataFrame], links: Mapping[Side, pl.DataFrame]) -> pl.DataFrame:
+    """Both custodians' shares side by side, with all columns of the records; they must have the same links.
+
+    Bob's columns end in ``_bob``, where Alice's have the same name; the identifiers are `identifier` and
+    `identifier_bob`.
+    """
+    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
+    alice, bob = (
+        links[side].join(
+            files[side].with_columns(pl.col(named[side]).alias("identifier")), on="identifier", validate="1:1"
+        )
+        for side in Side
+    )
+    joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
+    assert joined.height == links[Side.ALICE].height == links[Side.BOB].height
+    return joined
+
+
+def f1_of(joined: pl.DataFrame, matches: int) -> float:
+    """F1 of `linked_people`, by the truth."""
+    right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
+    return 2 * right / (joined.height + matches)
+
+
+def typed(*words: object) -> str:
+    """What a command of `gemel` prints, in this process; its error is raised."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def entries_in(printed: str) -> list[dict[str, Any]]:
+    """The entries of an audit log in what a command printed; services log to the same output in this process."""
+    return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
 
 
 def digest_of(text: str) -> bytes:
@@ -134,7 +194,8 @@ class Deployment:
         self.files = {side: root / "data" / f"{side}.csv" for side in Side}
         self.good: dict[Side, bytes] = {}
         (root / "data").mkdir()
-        for side, frame in (files or people()).items():
+        self.truth = files or people()
+        for side, frame in self.truth.items():
             self.good[side] = frame.drop(TRUTH, strict=False).write_csv().encode()
             self.mend(side)
         self.carole_yaml = self.folders["carole"] / "carole.yaml"
@@ -266,6 +327,15 @@ class Deployment:
             self._controls.pop(side, None)  # it may have been started again, at another address
             found = []
         return found[0] if found else operator_pb2.CustodianProject()
+
+    def links(self, project: str) -> dict[Side, pl.DataFrame]:
+        """Both custodians' links of the newest run, when both have them."""
+        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+        return {side: pl.read_parquet(Path(self.shown(side, project).results) / "links.parquet") for side in Side}
+
+    def audited(self) -> list[dict[str, Any]]:
+        """The audit log as Carole's operator sees it."""
+        return entries_in(typed("audit", "show", "--config", self.carole_yaml))
 
     def wait_for(self, project: str, state: int) -> project_pb2.ProjectStatus:
         """Wait until a project has come to a state."""

@@ -6,10 +6,7 @@ fails for want of memory, Carole killed. All logs are at their most talkative.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +29,8 @@ from gemel.protos.linkage.v1 import (
     operator_pb2,
     project_pb2,
 )
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.consoles import wide_consoles
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification, typed
 from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
 
 PROJECT = "whole"
@@ -114,8 +112,7 @@ def _link(made: Deployment, files: dict[Side, pl.DataFrame], outputs: Path) -> L
     _provoke(made)
     made.wait_for(PROJECT, STATE.PROJECT_STATE_CONTRIBUTED)
     failed = _run(made)
-    commands.start("status-failed", "project", "status", PROJECT, "--config", made.coordinator_yaml)
-    commands.wait()
+    commands.run("status-failed", "project", "status", PROJECT, "--config", made.coordinator_yaml)
     # Carole is killed, and comes back with the memory that she needs.
     carole.kill()
     _limit(made, TINY, ENOUGH)
@@ -161,8 +158,7 @@ def _spoil_and_mend(made: Deployment, commands: Commands) -> dict[str, str]:
         for name, (side, _) in broken.items():
             troubles[name] = made.blocking_error(side, PROJECT, other_than=troubles.values())
     for side in Side:
-        commands.start(f"{side}-in-trouble", side, "status", "--config", made.configs[side])
-    commands.wait()
+        commands.run(f"{side}-in-trouble", side, "status", "--config", made.configs[side])
     for side in Side:
         made.mend(side)
     return troubles
@@ -244,16 +240,14 @@ def _limit(made: Deployment, old: str, new: str) -> None:
 
 def _look_at_everything(made: Deployment, commands: Commands) -> None:
     coordinator = ("--config", made.coordinator_yaml)
-    commands.start("status", "project", "status", *coordinator)
-    commands.start("fetched", "project", "results", PROJECT, "--out", commands.folder / "results", *coordinator)
-    commands.start("audit", "audit", "show", "--config", made.carole_yaml)
-    commands.wait()
+    commands.run("status", "project", "status", *coordinator)
+    commands.run("fetched", "project", "results", PROJECT, "--out", commands.folder / "results", *coordinator)
+    commands.run("audit", "audit", "show", "--config", made.carole_yaml)
     for side in Side:
         own = ("--config", made.configs[side])
-        commands.start(f"{side}-status", side, "status", *own)
-        commands.start(f"{side}-profile", side, "profile", PROJECT, *own)
-        commands.start(f"{side}-specification", side, "specification", PROJECT, *own)
-    commands.wait()
+        commands.run(f"{side}-status", side, "status", *own)
+        commands.run(f"{side}-profile", side, "profile", PROJECT, *own)
+        commands.run(f"{side}-specification", side, "specification", PROJECT, *own)
 
 
 def _end(*services: ServiceProcess) -> None:
@@ -264,27 +258,12 @@ def _end(*services: ServiceProcess) -> None:
 
 
 class Commands:
-    """Commands of ``gemel``, several at a time, each with what it prints in a file."""
+    """Commands of ``gemel`` in this process, each with what it prints in a file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._running: list[tuple[str, subprocess.Popen[bytes]]] = []
 
-    def start(self, name: str, *arguments: object) -> None:
-        """Start a command."""
-        with (self.folder / name).open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "gemel.common.command", *map(str, arguments)],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                cwd=self.folder,
-                env=os.environ,
-            )
-        self._running.append((name, process))
-
-    def wait(self) -> None:
-        """Wait for those that run; all must end well."""
-        for name, process in self._running:
-            assert process.wait(60) == 0, (self.folder / name).read_text()
-        self._running.clear()
+    def run(self, name: str, *arguments: object) -> None:
+        """Run a command, which must end well."""
+        with wide_consoles():
+            (self.folder / name).write_text(typed(*arguments))

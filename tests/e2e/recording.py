@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from gemel.common.encoding import Layout, SignatureSet, from_bytes
 from gemel.common.parties import Side
 from gemel.common.rpc.client import Connection
 from gemel.common.wire import manifest_from_wire
-from gemel.protos.linkage.v1 import contribution_pb2
+from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
+from tests.e2e.deployment import Deployment
 
 
 def recorded(patch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
@@ -42,21 +46,70 @@ def answered(patch: pytest.MonkeyPatch) -> list[tuple[Connection, Any, Any]]:
     return calls
 
 
-def contribution(sent: list[tuple[str, Any]], side: Side) -> tuple[Layout, tuple[SignatureSet, ...]]:
-    """What a custodian's messages carried."""
-    begun = [
-        message
+def contribution(
+    sent: list[tuple[str, Any]], side: Side, project: str | None = None
+) -> tuple[Layout, tuple[SignatureSet, ...]]:
+    """What a custodian's messages carried: of its first upload, or of that for a project."""
+    manifests = {
+        message.upload: manifest_from_wire(message.manifest, 1 << 40, 1 << 30)
         for _, message in sent
         if isinstance(message, contribution_pb2.BeginUploadRequest)
-        and manifest_from_wire(message.manifest, 1 << 40, 1 << 30).side is side
-    ]
-    layout = manifest_from_wire(begun[0].manifest, 1 << 40, 1 << 30).layout
+    }
+    upload, layout = next(
+        (upload, each.layout)
+        for upload, each in manifests.items()
+        if each.side is side and project in (None, each.project)
+    )
     chunks = {
         message.chunk.index: message.chunk.data
         for _, message in sent
-        if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == begun[0].upload
+        if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == upload
     }
     return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A finished linkage, and what both custodians sent for it."""
+
+    layouts: dict[Side, Layout]
+    sets: dict[Side, tuple[SignatureSet, ...]]
+    tables: dict[Side, dict[str, pl.DataFrame]]
+    """What each received, by the names of the files."""
+    shown_links: dict[Side, int]
+    reported_rows: dict[Side, int]
+    statistics: dict[str, Any]
+    artifacts: list[Any]
+
+    @property
+    def links(self) -> set[tuple[str, str]]:
+        """Pairs of identifiers, by the links' common names."""
+        alice, bob = (self.tables[side]["links"].select("link_id", "identifier") for side in Side)
+        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
+        assert joined.height == alice.height == bob.height
+        return set(joined.select("identifier", "identifier_bob").rows())
+
+
+def recorded_linkage(made: Deployment, text: str) -> Recorded:
+    """Link by a specification; both custodians' services are in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        sent = recorded(patch)
+        project, status = made.link(text)
+    own = dict(zip(Side, (contribution(sent, side) for side in Side), strict=True))
+    shown = {side: made.shown(side, project) for side in Side}
+    tables = {
+        side: {path.stem: pl.read_parquet(path) for path in Path(shown[side].results).glob("*.parquet")}
+        for side in Side
+    }
+    return Recorded(
+        {side: layout for side, (layout, _) in own.items()},
+        {side: sets for side, (_, sets) in own.items()},
+        tables,
+        {side: shown[side].links for side in Side},
+        dict(zip(Side, (each.rows for each in made.status(project).contributions), strict=True)),
+        made.coordinator.statistics(project, status.run).plain(),
+        [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)],
+    )
 
 
 SHORTEST = 8

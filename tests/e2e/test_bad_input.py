@@ -11,19 +11,19 @@ a file in another encoding                     `test_source_at_fault`
 a truncated Parquet                            `test_truncated_parquet`
 a wrong-role certificate, an expired one       `test_certificates.py`
 Bob's certificate for Alice                    `test_certificates.py`
-a chunk sent twice with different content      `test_chunk_sent_twice_with_different_content`
-a commit with a gap                            `test_commit_with_a_gap`
+a chunk sent twice with different content      `tests/carole/service/test_custody.py`
+a commit with a gap                            `tests/carole/service/test_custody.py`
 Carole killed between chunks                   `test_interruption.py`
 a custodian, the worker killed                 `test_interruption.py`
-a second run while one runs                    `test_second_run_while_one_runs`
-a coordinator requesting signatures            `test_coordinator_asking_for_records`
+a second run while one runs                    `test_interruption.py`
+a coordinator requesting signatures            `tests/carole/service/test_access.py`
 approval of another specification              `test_approving_another_specification`
 ============================================== =====================================================
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,18 +32,14 @@ from typing import Any
 
 import polars as pl
 import pytest
+import sqlalchemy
 
-from gemel.common.custodian.agent import Agent
 from gemel.common.custodian.operator.control import Control
-from gemel.common.custodian.steps import contributing as contribution
-from gemel.common.custodian.steps.contributing import contribute
-from gemel.common.custodian.steps.step_context import StepContext, Task
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys import new_seed_file
 from gemel.common.parties import Side
-from gemel.common.wire.chunks import Chunk, root_digest
-from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
-from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
+from gemel.protos.linkage.v1 import project_pb2
+from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, specification
 
 Deploy = Callable[..., Deployment]
 
@@ -118,7 +114,7 @@ def start_differently(made: Deployment, side: Side, program: str, monkeypatch: p
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(program)
     with monkeypatch.context() as patched:
-        patched.setenv("PYTHONPATH", str(folder))
+        patched.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         (service,) = made.processes(str(side))
     return service
 
@@ -195,22 +191,11 @@ def _accented(encoding: str) -> Callable[[bytes], bytes]:
     return spoil
 
 
-def _short_line(content: bytes) -> bytes:
-    lines = content.splitlines()
-    lines[6] = lines[6].rpartition(b",")[0]
-    return b"\n".join(lines) + b"\n"
-
-
-FAULTS = (
+FAULTS = (  # the others in process: tests/common/custodian/test_source.py
     Fault(
         "a-field-missing",
         lambda content: content.replace(b",surname,", b",sur_name,", 1),
         ("there is no column 'surname'", "did you mean 'sur_name'"),
-    ),
-    Fault(
-        "two-fields-missing",
-        lambda content: content.replace(b",surname,", b",last,", 1).replace(b",phone", b",telephone", 1),
-        ("no column 'surname'", "no column 'phone'"),
     ),
     Fault(
         "duplicate-identifiers",
@@ -218,24 +203,17 @@ FAULTS = (
         ("identifier of its own in column 'record_id'", "1 identifiers on 2 rows (lines ", "give every record"),
     ),
     Fault("an-empty-file", lambda content: b"", ("must hold the names", "an empty file", "check that the right file")),
-    Fault(
-        "only-names",
-        lambda content: content.splitlines(keepends=True)[0],
-        ("no records", "check that the right file"),
-    ),
     Fault("another-encoding", _accented("latin-1"), (".csv, line 5, byte ", "not in utf-8", "encoding: cp1252")),
-    Fault("utf-16", _accented("utf-16"), ("begins with the byte order mark of utf-16", "declare `encoding: utf-16`")),
-    Fault("a-short-line", _short_line, ("line 7", "every line must have", "check that line")),
 )
 BEFORE, AFTER = "before", "after"
 FAULTS_WHEN = [(fault, BEFORE) for fault in FAULTS] + [
     (fault, AFTER) for fault in FAULTS if fault.name in ("a-field-missing", "another-encoding")
 ]
-"""A file goes bad before anyone has signed, in every way; or after all have signed, in its columns or its bytes."""
+"""A file goes bad before anyone has signed, or after all have signed, in its columns or its bytes."""
 
 
 def fault_specification(fault: Fault, when: str) -> str:
-    return specification(f"{fault.name}-{when}")
+    return specification(f"{fault.name}-{when}", bits=128)
 
 
 @pytest.fixture(scope="module")
@@ -285,174 +263,44 @@ def test_a_message_holds_no_value(service: Deployment) -> None:
         assert not any(value in reported for value in long)
 
 
+QUERY = "SELECT * FROM people"
+
+
 def test_truncated_parquet(deploy: Deploy) -> None:
+    """Alice's records are a Parquet file; Bob's, which are well, a table of a database."""
     text = specification("parquet")
     made = deploy(text)
     whole = made.root / "data" / "alice.parquet"
     pl.read_csv(made.files[Side.ALICE], infer_schema=False).write_parquet(whole)
-    content = whole.read_bytes()
-    whole.write_bytes(content[: len(content) // 2])
+    whole_bytes = whole.read_bytes()
+    whole.write_bytes(whole_bytes[: len(whole_bytes) // 2])
     made.configure(Side.ALICE, '  csv: {"path": "' + str(made.files[Side.ALICE]), '  parquet: {"path": "' + str(whole))
+    url, content = made.root / "data" / "bob.url", pl.read_csv(made.files[Side.BOB], infer_schema=False)
+    engine = sqlalchemy.create_engine(f"sqlite:///{made.root / 'data' / 'bob.sqlite'}")
+    table = sqlalchemy.Table(
+        "people", sqlalchemy.MetaData(), *(sqlalchemy.Column(name, sqlalchemy.Text) for name in content.columns)
+    )
+    with engine.begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), content.to_dicts())
+    engine.dispose()
+    url.write_text(f"{engine.url}")
+    url.chmod(0o600)
+    made.configure(Side.BOB, "  csv: ", f'  database: {{"url_file": "{url}", "query": "{QUERY}"}} #')
     made.start_carole()
     for side in Side:
         made.start(side)
     project = made.create(text)
     reported = made.blocking_error(Side.ALICE, project)
     assert f"{whole}: not a whole Parquet file" in reported
-    assert f"got {len(content) // 2} bytes" in reported
+    assert f"got {len(whole_bytes) // 2} bytes" in reported
     assert "copy the file again" in reported
     assert not made.status(project).sides[0].approved
-    whole.write_bytes(content)
+    whole.write_bytes(whole_bytes)
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-
-
-# The wire, with Alice's own service led through her steps by hand
-
-
-@dataclass
-class ByHand:
-    """Alice up to the moment at which she is to contribute; her upload is kept, and nothing of it is sent."""
-
-    made: Deployment
-    project: str
-    context: StepContext
-    task: Task
-    upload: Any
-
-    def put(self, index: int, data: bytes) -> None:
-        digests = self.upload.digests
-        root = root_digest(digests[start : start + 32] for start in range(0, len(digests), 32))
-        chunk = Chunk(index, len(digests) // 32, root, hashlib.sha256(data).digest(), data)
-        request = contribution_pb2.PutChunkRequest(project=self.project, upload=self.upload.id, chunk=chunk.message())
-        self.context.connection.call(self.context.carole.PutChunk, request)
-
-    def chunk(self, index: int) -> bytes:
-        return self.context.state.uploads.payload_chunk(self.upload, index)
-
-    def commit(self) -> None:
-        digests = self.upload.digests
-        request = contribution_pb2.CommitUploadRequest(
-            project=self.project,
-            upload=self.upload.id,
-            chunks=len(digests) // 32,
-            total_bytes=self.upload.total_bytes,
-            root=hashlib.sha256(digests).digest(),
-        )
-        self.context.connection.call(self.context.carole.CommitUpload, request)
-
-
-@pytest.fixture
-def by_hand(deploy: Deploy) -> ByHand:
-    text = specification("by-hand", bits=8192)
-    made = deploy(text, files=people(900))
-    made.start_carole()
-    made.start(Side.BOB)
-    alice = made.start(Side.ALICE)
-    # Until all have signed she works by herself; then a test takes her place.
-    project = made.create(text, approve=False)
-    made.eventually(lambda: all(side.approved for side in made.status(project).sides))
-    alice.close()
-    from gemel.common.custodian.configuration import load_custodian
-    from gemel.common.custodian.service import CustodianService
-
-    idle = CustodianService(CUSTODIANS[Side.ALICE], load_custodian(made.configs[Side.ALICE]))
-    made._opened.callback(idle.close)
-    context = idle._context
-    made.coordinator.approve(project, digest_of(text))
-    agent = Agent(context)
-    made.eventually(lambda: made.status(project).sides[0].keyed or agent.turn())
-    made.wait_for(project, STATE.PROJECT_STATE_KEYED)
-    answer = context.connection.call(context.carole.NextTask, custody_pb2.NextTaskRequest(wait_ms=1000))
-    assert answer.kind == custody_pb2.TASK_KIND_CONTRIBUTE
-    task = Task.read(answer)
-    upload = contribution._prepare(context, task)
-    contribution._begin(context, task, upload)
-    return ByHand(made, project, context, task, upload)
-
-
-def test_chunk_sent_twice_with_different_content(by_hand: ByHand) -> None:
-    good = by_hand.chunk(0)
-    by_hand.put(0, good)
-    by_hand.put(0, good)  # the same again is harmless
-    error = refusal(lambda: by_hand.put(0, bytes(len(good))))
-    assert error.code is ErrorCode.CHUNK_CONFLICT
-    assert error.where == f"by-hand, upload {by_hand.upload.id}, chunk 0"
-    assert "an upload under a new name, for its content may not change" in error.remedy
-    assert not uploaded(by_hand.made, by_hand.project)[Side.ALICE]
-    # What arrived first stays, and the upload can still be completed.
-    contribute(by_hand.context, by_hand.task)
-    by_hand.made.wait_for(by_hand.project, STATE.PROJECT_STATE_CONTRIBUTED)
-
-
-def test_commit_with_a_gap(by_hand: ByHand) -> None:
-    count = len(by_hand.upload.digests) // 32
-    assert count >= 3
-    by_hand.put(count - 1, by_hand.chunk(count - 1))
-    error = refusal(by_hand.commit)
-    assert error.code is ErrorCode.UPLOAD_GAPS
-    assert error.where == f"by-hand, upload {by_hand.upload.id}"
-    assert error.got == f"chunks 0-{count - 2} missing"
-    assert "send the missing chunks" in error.remedy
-    assert not uploaded(by_hand.made, by_hand.project)[Side.ALICE]
-    contribute(by_hand.context, by_hand.task)
-    by_hand.made.wait_for(by_hand.project, STATE.PROJECT_STATE_CONTRIBUTED)
 
 
 # The coordinator, and an operator
-
-
-@pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, str]]:
-    """A project with both contributions, and no worker for runs."""
-    text = specification("ready")
-    made = Deployment(tmp_path_factory.mktemp("ready") / "deployment", [text])
-    made.start_carole()
-    for side in Side:
-        made.start(side)
-    project = made.create(text)
-    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-    yield made, project
-    made.close()
-
-
-def test_second_run_while_one_runs(ready: tuple[Deployment, str]) -> None:
-    made, project = ready
-    run = made.coordinator.start(project)
-    error = refusal(lambda: made.coordinator.start(project))
-    assert error.code is ErrorCode.RUN_ACTIVE
-    assert error.where == project
-    assert run.run in error.got
-    assert "watch it" in error.remedy
-    assert made.status(project).run.run == run.run
-
-
-CUSTODY = {
-    "NextTask": custody_pb2.NextTaskRequest,
-    "Approve": custody_pb2.ApproveRequest,
-    "PostMessage": custody_pb2.PostMessageRequest,
-    "ReportKeys": custody_pb2.ReportKeysRequest,
-    "BeginUpload": contribution_pb2.BeginUploadRequest,
-    "PutChunk": contribution_pb2.PutChunkRequest,
-    "CommitUpload": contribution_pb2.CommitUploadRequest,
-    "FetchResult": custody_pb2.FetchResultRequest,
-    "AcknowledgeResult": custody_pb2.AcknowledgeResultRequest,
-}
-"""Every method by which a signature or a share of a result goes over the wire."""
-
-
-@pytest.mark.parametrize("method", CUSTODY)
-def test_coordinator_asking_for_records(ready: tuple[Deployment, str], method: str) -> None:
-    made, project = ready
-    with made.connection("coordinator") as connection:
-        stub = connection.stub(custody_pb2_grpc.CustodyStub)
-        request = CUSTODY[method]()
-        if "project" in request.DESCRIPTOR.fields_by_name:
-            request.project = project
-        error = refusal(lambda: connection.call(getattr(stub, method), request))
-    assert error.code is ErrorCode.NOT_ADMITTED
-    assert error.where == f"/linkage.v1.Custody/{method}"
-    assert "membership list" in error.remedy
-    assert made.status(project).state == STATE.PROJECT_STATE_CONTRIBUTED
 
 
 def test_approving_another_specification(deploy: Deploy) -> None:
@@ -474,12 +322,3 @@ def test_approving_another_specification(deploy: Deploy) -> None:
         assert not any(side.approved for side in made.status(project).sides)
         operator.approve(project, digest_of(text))
     made.eventually(lambda: made.status(project).sides[0].approved)
-
-
-def test_another_specification_under_the_same_name(deploy: Deploy, tmp_path: Path) -> None:
-    made = deploy()
-    made.start_carole()
-    project = made.create(specification("twice"))
-    error = refusal(lambda: made.coordinator.create(specification("twice", bits=512)))
-    assert error.code is ErrorCode.EXISTS
-    assert digest_of(specification("twice")) == made.status(project).specification_digest

@@ -28,7 +28,6 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES
 from gemel.coordinator.client.steward_client import Steward
-from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
 
 Deploy = Callable[..., Deployment]
@@ -57,15 +56,15 @@ def start_party(made: Deployment, party: str) -> None:
         CustodianService(CUSTODIANS[side], load_custodian(made.configs[side]))
 
 
-@pytest.mark.parametrize("party", ["alice", "bob", "carole", "coordinator"])
+WRONG_ROLE = Role.STEWARD, None, "expected a certificate for the role {role}, got steward", "this party's own folder"
+LAPSED = None, EXPIRED, "certificate has expired", "have it renewed"
+EARLY = None, NOT_YET, "certificate is not valid yet", "clock"
+
+
 @pytest.mark.parametrize(
-    ("role", "span", "reported", "remedy"),
-    [
-        (Role.STEWARD, None, "expected a certificate for the role {role}, got steward", "this party's own folder"),
-        (None, EXPIRED, "certificate has expired", "have it renewed"),
-        (None, NOT_YET, "certificate is not valid yet", "clock"),
-    ],
-    ids=["wrong-role", "expired", "not-yet-valid"],
+    ("party", "role", "span", "reported", "remedy"),
+    [("alice", *WRONG_ROLE), ("carole", *WRONG_ROLE), ("bob", *LAPSED), ("coordinator", *LAPSED), ("carole", *EARLY)],
+    ids=["alice-wrong-role", "carole-wrong-role", "bob-expired", "coordinator-expired", "carole-not-yet-valid"],
 )
 def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
     deploy: Deploy, party: str, role: Role | None, span: tuple[timedelta, timedelta] | None, reported: str, remedy: str
@@ -127,20 +126,6 @@ def test_bobs_certificate_never_passes_for_alices(deploy: Deploy, capfd: pytest.
         path.write_bytes(content)
     made.start(Side.ALICE)
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-
-
-def test_a_custodian_gets_nothing_of_the_coordinators(deploy: Deploy) -> None:
-    text = specification("curious")
-    made = deploy(text)
-    made.start_carole()
-    project = made.create(text)
-    for side in Side:
-        with made.connection(str(side)) as connection:
-            stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
-            request = coordination_pb2.GetStatisticsRequest(project=project)
-            with pytest.raises(GemelError) as caught:
-                connection.call(stub.GetStatistics, request)
-            assert caught.value.code is ErrorCode.NOT_ADMITTED
 
 
 def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deploy) -> None:

@@ -5,19 +5,27 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from benchmarks._chaos_metrics import Page, Replay, compared
 from benchmarks._chaos_project import Ended
 from benchmarks.chaos import differences, trial
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.entry import canonical
+from tests import fork_server
 
 SEED = 17
 
 
-def test_a_disturbed_project_ends_as_one_that_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_a_disturbed_project_ends_as_one_that_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kill each, in the first tier: test_interruption.py, test_block_keyed.py, test_shared_disturbed.py."""
     print(f"seed {SEED}")
+    # Nothing is forked, in no thread: Carole's worker is her one child then, and is what is struck.
+    monkeypatch.setattr(subprocess, "Popen", fork_server._Popen)
     problems = list(trial(tmp_path, 1, 80, SEED, seconds=6.0, pause=0.7, modes=("block_keyed",)))
     assert not problems, "\n".join(problems)
 

@@ -25,7 +25,8 @@ blocking:
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
 release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities: alice}
 """,
-).replace("mode: open", "mode: block_keyed")
+    mode="block_keyed",
+)
 
 
 def page_steps() -> list[str]:

@@ -13,23 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 import pytest
 
 from gemel.common.parties import Role, Side
 from gemel.coordinator.client.steward_client import connect_steward
-from gemel.coordinator.demonstration.people.insured import with_traits
 from tests.e2e.console_browser import WIDTHS, ConsoleProcess, Watched, browser, chromium, overflow, serious
-from tests.e2e.deployment import STATE, Deployment, digest_of, people
+from tests.e2e.deployment import STATE, Deployment, digest_of, insured, people, specification
 from tests.e2e.test_block_keyed import BLOCKING
-from tests.e2e.test_disclosure import judged_by, specification
+from tests.e2e.test_disclosure import judged_by
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 REASON = "used inside the secure room only, see the minutes of May"
-BLOCKS = specification("births-2026", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+BLOCKS = specification("births-2026", more=BLOCKING, mode="block_keyed")
 HELD = judged_by("cancer-registry", "sample_uniques: 0.0", "hold\n  signatures: 2")
 AMENDED = HELD.replace("signatures: 2", "signatures: 1").replace("cancer-registry", "births-2026")
 MANY = 60
@@ -51,10 +49,8 @@ class Consoles:
 @pytest.fixture(scope="module")
 def consoles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consoles]:
     chromium()
-    files = people(seed=3)
-    both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
-    given = dict(zip(Side, both, strict=True))
-    made = Deployment(tmp_path_factory.mktemp("console") / "d", [HELD], given, {"second": Role.STEWARD})
+    more = {"second": Role.STEWARD}
+    made = Deployment(tmp_path_factory.mktemp("console") / "d", [HELD], insured(people(seed=3)), more)
     started = [ConsoleProcess(made.client_yaml(party), made.logs) for party in ("coordinator", "steward")]
     started += [ConsoleProcess(made.configs[side], made.logs, side) for side in Side]
     try:

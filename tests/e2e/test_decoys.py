@@ -9,47 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
-from gemel.common.encoding import Layout, SignatureSet
 from gemel.common.encoding.layout import SAMPLES
 from gemel.common.encoding.samples import sample_rows
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
-from tests.e2e.recording import contribution, recorded
+from tests.e2e.recording import Recorded, recorded_linkage
 from tests.e2e.test_block_keyed import BLOCKING
 
 N, COMMON, DECOYS = 250, 120, 100
 FEW_DRAWS = BLOCKING.replace("draws: 6", "draws: 2")
 PLAIN = specification("plain", more=FEW_DRAWS)
 OPEN = specification("decoyed", more=f"{FEW_DRAWS}quality: {{decoys: {DECOYS}}}\n")
-KEYED = specification("keyed", more=f"{FEW_DRAWS}quality: {{decoys: {DECOYS}}}\n").replace(
-    "mode: open", "mode: block_keyed"
-)
-
-
-@dataclass(frozen=True)
-class Linked:
-    """One linkage."""
-
-    layouts: dict[Side, Layout]
-    sets: dict[Side, tuple[SignatureSet, ...]]
-    tables: dict[Side, dict[str, pl.DataFrame]]
-    reported_rows: dict[Side, int]
-    statistics: dict[str, Any]
-
-    @property
-    def links(self) -> set[tuple[str, str]]:
-        """Pairs of identifiers, by the links' common names."""
-        alice, bob = (self.tables[side]["links"].select("link_id", "identifier") for side in Side)
-        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == alice.height == bob.height
-        return set(joined.select("identifier", "identifier_bob").rows())
+KEYED = specification("keyed", more=f"{FEW_DRAWS}quality: {{decoys: {DECOYS}}}\n", mode="block_keyed")
 
 
 @dataclass(frozen=True)
@@ -57,9 +33,9 @@ class Made:
     """The files, and what came of each linkage."""
 
     files: dict[Side, pl.DataFrame]
-    plain: Linked
-    open: Linked
-    keyed: Linked
+    plain: Recorded
+    open: Recorded
+    keyed: Recorded
 
 
 @pytest.fixture(scope="module")
@@ -70,22 +46,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
         deployment.processes("carole")
         for side in Side:
             deployment.start(side)
-        yield Made(files, *(linked(deployment, text) for text in (PLAIN, OPEN, KEYED)))
+        yield Made(files, *(recorded_linkage(deployment, text) for text in (PLAIN, OPEN, KEYED)))
     finally:
         deployment.close()
-
-
-def linked(made: Deployment, text: str) -> Linked:
-    with pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
-        project, status = made.link(text)
-    layouts, sets, tables, rows = {}, {}, {}, {}
-    for side in Side:
-        layouts[side], sets[side] = contribution(sent, side)
-        folder = Path(made.shown(side, project).results)
-        tables[side] = {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}
-        rows[side] = made.status(project).contributions[list(Side).index(side)].rows
-    return Linked(layouts, sets, tables, rows, made.coordinator.statistics(project, status.run).plain())
 
 
 def test_they_are_on_the_wire(made: Made) -> None:

@@ -13,8 +13,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -23,19 +23,14 @@ from gemel.common.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.coordinator.client.run_ending import HELD, REFUSED
-from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
+from gemel.coordinator.demonstration.people.insured import trait_variables
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.risk.models import JointDistribution
-from tests.e2e.deployment import STATE, Deployment, people, specification
+from tests.e2e.deployment import STATE, Deployment, entries_in, insured, people, specification, typed, variables_of
 
 REASON = "used inside the secure room only, see the minutes of May"
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", "RiskAversion": "sensitive"}
-VARIABLES = "\n".join(
-    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES[v['name']]},"
-    f" categories: [{', '.join(v['categories'])}]}}"
-    for v in trait_variables()
-    if v["name"] in ROLES
-)
+VARIABLES = variables_of(ROLES)
 
 _MAKES = next(v["categories"] for v in trait_variables() if v["name"] == "MakeModel")
 PRICE = f"\n  - {{name: Price, column: MakeModel, holder: bob, role: sensitive, categories: [{', '.join(_MAKES)}]}}"
@@ -47,7 +42,6 @@ def judged_by(project: str, limits: str, on_breach: str, joint: str = "", protec
     `protect`: what may be coarsened."""
     latent, to, price = ("", "", "") if not joint else ("latent: {}\n", f", joint: {joint}", PRICE)
     more = f"""\
-variables:
 {VARIABLES}{price}
 assessment:
   fractions: {{alice: 0.05, bob: 0.05, combined: 0.025}}
@@ -88,19 +82,13 @@ class Judged:
     """Another steward's configuration."""
     custodians: list[ServiceProcess]
 
-    def types(self, *words: str | Path) -> str:
-        """What a command prints; it must end well."""
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        assert result.exit_code == 0, result.output
-        return result.output
-
     def decides(self, project: str, decision: str, config: Path | None = None) -> str:
         """What a steward's command prints; raises what Carole refuses with."""
-        words = ["steward", decision, project, "--reason", REASON, "--yes", "--config", str(config or self.steward)]
-        result = CliRunner().invoke(app, words)
-        if result.exception is not None:
-            raise result.exception
-        return result.output
+        return typed("steward", decision, project, "--reason", REASON, "--yes", "--config", config or self.steward)
+
+    def logged(self, project: str, config: Path | None = None) -> list[dict[str, Any]]:
+        """The log that a steward reads."""
+        return entries_in(typed("steward", "log", project, "--config", config or self.steward))
 
     def fetched(self, side: Side, project: str) -> bool:
         """Whether a custodian has its share."""
@@ -110,11 +98,8 @@ class Judged:
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
     """All linked, none decided on."""
-    files = people()
-    both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
-    given = dict(zip(Side, both, strict=True))
     more = {"second": Role.STEWARD}
-    made = Deployment(tmp_path_factory.mktemp("judged") / "d", TEXTS.values(), given, more)
+    made = Deployment(tmp_path_factory.mktemp("judged") / "d", TEXTS.values(), insured(people()), more)
     try:
         _, *custodians = made.processes("carole", "alice", "bob")
         runs = {}
@@ -138,7 +123,7 @@ def test_what_meets_its_policy_is_released(judged: Judged, tmp_path: Path) -> No
     made.eventually(lambda: all(side.result_acknowledged for side in made.status("passes").sides))
     assert all(judged.fetched(side, "passes") for side in Side)
     assert made.coordinator.statistics("passes", judged.runs["passes"]).linkage.links > 40
-    printed = judged.types("steward", "report", "passes", "--out", tmp_path, "--config", judged.steward)
+    printed = typed("steward", "report", "passes", "--out", tmp_path, "--config", judged.steward)
     assert "Verdict: every limit of the policy holds." in " ".join(printed.split())
     assert "The policy is met" in (tmp_path / "risk.html").read_text()
     assert hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest() in printed.replace("\n", "")
@@ -151,22 +136,18 @@ def test_no_party_fetches_anything_of_a_refused_result(judged: Judged, tmp_path:
         made.coordinator.statistics("refused", judged.runs["refused"])
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert not any(judged.fetched(side, "refused") for side in Side)
-    assert "refused" in judged.types("steward", "list", "--config", judged.steward)
+    assert "refused" in typed("steward", "list", "--config", judged.steward)
     with pytest.raises(GemelError) as caught:
         judged.decides("refused", "release")
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
-    entries = [
-        json.loads(line)
-        for line in judged.types("steward", "log", "refused", "--config", judged.steward).splitlines()
-        if line.startswith("{")  # the service logs to the same output, as it runs in this process
-    ]
+    entries = judged.logged("refused")
     assert [entry["actor"] for entry in entries if entry["action"] == "refuse"] == ["system"]
     assert not [entry for entry in entries if entry["action"] in ("release", "override")]
     # The coordinator, who has to propose something else, reads what the steward reads.
     reports = []
     for command, config in (("steward", judged.steward), ("project", made.coordinator_yaml)):
-        judged.types(command, "report", "refused", "--out", tmp_path / command, "--config", config)
+        typed(command, "report", "refused", "--out", tmp_path / command, "--config", config)
         reports.append([(tmp_path / command / name).read_text() for name in ("assessment.json", "risk.html")])
     assert reports[0] == reports[1]
     assert "The result is refused: no one receives anything." in reports[0][1]
@@ -182,15 +163,15 @@ def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(jud
         ended = CliRunner().invoke(app, ["project", "watch", name, "--config", str(made.coordinator_yaml)])
         assert (ended.exit_code, word in ended.output) == (code, True)
     assert not any(judged.fetched(side, "held") for side in Side)
-    printed = judged.types("steward", "report", "held", "--out", tmp_path, "--config", judged.steward)
+    printed = typed("steward", "report", "held", "--out", tmp_path, "--config", judged.steward)
     assert "the policy is breached" in " ".join(printed.split())
     assert "released" in judged.decides("held", "release")
     made.eventually(lambda: all(side.result_acknowledged for side in made.status("held").sides))
     assert all(judged.fetched(side, "held") for side in Side)
-    shown = judged.types("audit", "show", "--project", "held", "--config", made.carole_yaml)
-    read = judged.types("steward", "log", "held", "--config", judged.steward)
+    shown = typed("audit", "show", "--project", "held", "--config", made.carole_yaml)
+    read = typed("steward", "log", "held", "--config", judged.steward)
     for text in (shown, read):
-        entries = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        entries = entries_in(text)
         order = [entry["action"] for entry in entries]
         assert order.index("assess") < order.index("override") < order.index("release")
         reported = {entry["action"]: entry["details"] for entry in entries}
@@ -208,15 +189,11 @@ def test_what_two_must_sign_is_released_by_the_second(judged: Judged) -> None:
     assert not any(judged.fetched(side, "twice") for side in Side)
     for command, config in (("project", made.coordinator_yaml), ("steward", judged.second)):
         listing = "status" if command == "project" else "list"
-        assert "awaits 1 more of second" in " ".join(judged.types(command, listing, "--config", config).split())
+        assert "awaits 1 more of second" in " ".join(typed(command, listing, "--config", config).split())
     assert "awaits" not in judged.decides("twice", "release", judged.second)
     made.eventually(lambda: all(side.result_acknowledged for side in made.status("twice").sides))
     assert all(judged.fetched(side, "twice") for side in Side)
-    entries = [
-        json.loads(line)
-        for line in judged.types("steward", "log", "twice", "--config", judged.second).splitlines()
-        if line.startswith("{")
-    ]
+    entries = judged.logged("twice", judged.second)
     signed = [(entry["actor"], entry["details"]["signatures"]) for entry in entries if entry["action"] == "override"]
     assert signed == [("steward", 1), ("second", 2)]
     (released,) = [entry["details"]["assessment"] for entry in entries if entry["action"] == "release"]
@@ -227,7 +204,7 @@ def test_a_joint_distribution_that_discloses_too_much_waits_for_a_steward(judged
     made = judged.made
     assert made.status("joint").state == STATE.PROJECT_STATE_HELD
     assert not any(judged.fetched(side, "joint") for side in Side)
-    judged.types("steward", "report", "joint", "--out", tmp_path, "--config", judged.steward)
+    typed("steward", "report", "joint", "--out", tmp_path, "--config", judged.steward)
     document = json.loads((tmp_path / "assessment.json").read_text())
     assert [breach["measure"] for breach in document["breaches"]] == ["joint_attribution"]
     assert {entry["intruder"] for entry in document["released_joint"]} == {"keys", "alice"}
@@ -246,9 +223,7 @@ def test_what_may_be_coarsened_is_released_coarsened(judged: Judged, tmp_path: P
     made = judged.made
     assert made.status("coarsened").state == STATE.PROJECT_STATE_RELEASED
     made.eventually(lambda: all(side.result_acknowledged for side in made.status("coarsened").sides))
-    printed = " ".join(
-        judged.types("steward", "report", "coarsened", "--out", tmp_path, "--config", judged.steward).split()
-    )
+    printed = " ".join(typed("steward", "report", "coarsened", "--out", tmp_path, "--config", judged.steward).split())
     document = json.loads((tmp_path / "assessment.json").read_text())
     protection = document["protection"]
     changes = {change["variable"]: change["coarsening"] for change in protection["changes"]}
@@ -260,11 +235,7 @@ def test_what_may_be_coarsened_is_released_coarsened(judged: Judged, tmp_path: P
     page = (tmp_path / "risk.html").read_text()
     assert "The policy is met by a coarser result" in page
     assert "Before and after" in page
-    entries = [
-        json.loads(line)
-        for line in judged.types("steward", "log", "coarsened", "--config", judged.steward).splitlines()
-        if line.startswith("{")
-    ]
+    entries = judged.logged("coarsened")
     details = {entry["action"]: entry["details"] for entry in entries}
     assert details["assess"]["coarsened"] == words
     assert (details["assess"]["breaches_before"], details["assess"]["breaches"]) == ("sample_uniques", "")
@@ -287,7 +258,7 @@ def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_p
     made = judged.made
 
     def printed_by(side: Side) -> str:
-        return judged.types(str(side), "checkpoints", "--config", made.configs[side])
+        return typed(str(side), "checkpoints", "--config", made.configs[side])
 
     running = {side: printed_by(side).splitlines() for side in Side}
     for service in judged.custodians:
@@ -299,7 +270,7 @@ def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_p
         # From its state as from the service, which may have seen more before it was killed.
         assert kept[-1].read_text().splitlines()[: len(running[side])] == running[side]
     options = [word for path in kept for word in ("--kept", path)]
-    printed = judged.types("audit", "verify", *options, "--config", made.carole_yaml)
+    printed = typed("audit", "verify", *options, "--config", made.carole_yaml)
     assert "Intact" in printed
     number = sum(len(list(notes_in(path.read_text()))) for path in kept)
     assert f"Consistent with all {number} kept checkpoints." in printed

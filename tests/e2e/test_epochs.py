@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ def test_custodians_whose_canaries_differed_link_in_the_next_epoch(
         config.write_text(config.read_text().replace("share_request_ids: false", "share_request_ids: true"))
     made.processes("carole", "alice")
     with monkeypatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(tmp_path / "other"))
+        patch.setenv("PYTHONPATH", str(tmp_path / "other"), prepend=os.pathsep)
         (bob,) = made.processes("bob")
     made.create(text)
     made.eventually(lambda: "canary digests differ" in made.status("mended").blocking_error)

@@ -6,17 +6,11 @@ the same each time, so the first two must link the same records.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from gemel.common.command import app
 from gemel.common.custodian.operator.control import Control
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import GemelError
@@ -30,11 +24,11 @@ from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.rehearsal.output_folder import report_content
 from gemel.coordinator.reports.linkage import render_report
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
+from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, linked_people, people, specification, typed
 from tests.e2e.test_block_keyed import BLOCKING
 
 N, COMMON, CAP = 200, 100, 150
-RESOLVED = specification("joined", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+RESOLVED = specification("joined", more=BLOCKING, mode="block_keyed")
 LINKS = "link_id", "identifier"
 
 
@@ -50,13 +44,6 @@ class Joined:
     links: list[set[tuple[str, str]]]
     """By run, who is linked with whom."""
     statistics: StatisticsDocument
-
-    def log(self, command: str) -> list[dict[str, Any]]:
-        """What Carole's operator reads."""
-        words = ["audit", command, "--config", str(self.made.carole_yaml)]
-        result = CliRunner().invoke(app, words, catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
 
     def approved(self, project: str, side: Side) -> bool:
         """Whether Carole has the custodian's approval of the newest specification."""
@@ -91,11 +78,8 @@ def approves(operator: Control, project: str, digest: bytes) -> bool:
 
 def linked(made: Deployment, project: str) -> set[tuple[str, str]]:
     """Who is linked with whom, by the custodians' own shares of the newest run."""
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
-    tables = [pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet").select(LINKS) for side in Side]
-    both = tables[0].join(tables[1], on="link_id", suffix="_bob", validate="1:1")
-    assert both.height == tables[0].height == tables[1].height
-    return set(both.select("identifier", "identifier_bob").rows())
+    joined = linked_people(made.truth, made.links(project))
+    return set(joined.select("identifier", "identifier_bob").rows())
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +113,7 @@ def test_it_links_the_same_records_as_the_coordinators_resolution(joined: Joined
 
 
 def test_the_join_is_in_the_audit_log_with_how_many_records_and_by_whom(joined: Joined) -> None:
-    entries = joined.log("show")
+    entries = joined.made.audited()
     assert [entry["details"]["joined_by"] for entry in entries if entry["action"] == "ask-handles"] == [
         "resolver",
         "carole",
@@ -143,11 +127,11 @@ def test_the_join_is_in_the_audit_log_with_how_many_records_and_by_whom(joined: 
     second = actions[actions.index("amend") :]
     assert "resolve-run" not in second
     assert second.index("join") < second.index("finish-run")
-    joined.log("verify")
+    assert "Intact" in typed("audit", "verify", "--config", joined.made.carole_yaml)
 
 
 def test_the_report_names_the_fall_back(joined: Joined) -> None:
-    (entry,) = [entry for entry in joined.log("show") if entry["action"] == "join"]
+    (entry,) = [entry for entry in joined.made.audited() if entry["action"] == "join"]
     records = [entry["details"][f"records_{side}"] for side in Side]
     page = render_report(report_content(load_specification(capped(CAP)), joined.statistics, None))
     said = f"Carole joined the rows of {records[0]} of Alice's and {records[1]} of Bob's records, of at most {CAP} each"
@@ -164,7 +148,7 @@ def test_above_the_cap_each_refuses(joined: Joined) -> None:
     project = joined.amend(capped(10))
     with pytest.raises(GemelError, match=r"at most 10 records of Alice"):
         follow_run(made.coordinator, project, made.coordinator.start(project).run)
-    (entry,) = [entry for entry in joined.log("show") if entry["action"] == "join"]
+    (entry,) = [entry for entry in joined.made.audited() if entry["action"] == "join"]
     records = {side: int(entry["details"][f"records_{side}"]) for side in Side}
     project = joined.amend(capped(min(records.values()) - 1))
     run = made.coordinator.start(project).run
@@ -178,7 +162,7 @@ def test_above_the_cap_each_refuses(joined: Joined) -> None:
     # A waiting run does not stand in the way of what would help.
     assert joined.amend(RESOLVED) == project
     assert made.coordinator.get(project)[0].run.state == project_pb2.RUN_STATE_FAILED
-    assert len([entry for entry in joined.log("show") if entry["action"] == "join"]) == 1
+    assert len([entry for entry in joined.made.audited() if entry["action"] == "join"]) == 1
 
 
 def test_a_custodian_refuses_handles_of_more_rows_than_the_specification_allows(joined: Joined) -> None:

@@ -8,7 +8,7 @@ assesses the joint distribution, one that releases it to Bob, one that assesses 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,27 +37,21 @@ from gemel.common.wire.row_handles import (
 )
 from gemel.common.wire.sides import side_to_wire
 from gemel.coordinator.client.run_progress import follow_run
-from gemel.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
+from gemel.coordinator.demonstration.people.insured import KEY
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from gemel.risk.models import JointDistribution
-from tests.e2e.deployment import STATE, Deployment, people, specification
+from tests.e2e.deployment import STATE, Deployment, insured, people, specification, variables_of
 from tests.e2e.recording import answered
 
 N, COMMON = 400, 200
 # Some of the variables, from either holder and both: what is sent of each is the same, and all would take minutes.
 ROLES = {"Age": "key", "SocioEcon": "key", "RiskAversion": "sensitive", "MakeModel": "other", KEY: "other"}
-VARIABLES = "\n".join(
-    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES[v['name']]},"
-    f" categories: [{', '.join(v['categories'])}]}}"
-    for v in trait_variables()
-    if v["name"] in ROLES
-)
+VARIABLES = variables_of(ROLES)
 MORE = f"""\
 blocking:
   - {{name: born, keys: [{{field: born}}]}}
   - {{name: names, keys: [{{field: surname}}, {{field: given_name, prefix: 1}}]}}
   - {{name: place, keys: [{{field: postcode}}, {{field: sex}}]}}
-variables:
 {VARIABLES}
 latent: {{keys: [{KEY}]}}
 leakage: {{above: warn}}
@@ -72,8 +66,8 @@ FIELD = f"  - {{name: {KEY}, kind: category}}\nretention"
 
 def text_of(project: str, release: str, more: str = "") -> str:
     release = f"release: {{{release}alice: links, bob: links, coordinator: statistics}}\n"
-    text = specification(project, bits=512, more=MORE + release + more)
-    return text.replace("mode: open", "mode: block_keyed").replace("retention", FIELD, 1)
+    text = specification(project, bits=512, mode="block_keyed", more=MORE + release + more)
+    return text.replace("retention", FIELD, 1)
 
 
 TEXTS = {
@@ -81,19 +75,39 @@ TEXTS = {
     "granted": text_of("granted", "joint: bob, "),
     "assessed": text_of("assessed", "assessment: policy, ", ASSESSED),
 }
+OF_EACH = pytest.mark.parametrize(
+    "project", [pytest.param(name, marks=pytest.mark.long if name == "granted" else ()) for name in TEXTS]
+)
+"""Who is granted the joint distribution has it in `test_disclosure.py` too."""
+
 SPECS = {project: load_specification(text) for project, text in TEXTS.items()}
 Artifact = resolution_pb2.RunArtifact
 
 
-@dataclass(frozen=True)
+@dataclass
 class Linked:
-    """All projects linked, and every call that was made to Carole."""
+    """Projects that are linked when a test first needs them, and every call that was made to Carole."""
 
     made: Deployment
     services: dict[Side, CustodianService]
     calls: list[tuple[Connection, Any, Any]]
-    resolver: list[Any]
-    runs: dict[str, str]
+    runs: dict[str, str] = field(default_factory=dict)
+
+    def link(self, project: str) -> None:
+        """Link a project, if it is not yet."""
+        made = self.made
+        if project not in self.runs:
+            made.create(TEXTS[project])
+            made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+            run = made.coordinator.start(project).run
+            self.runs[project] = follow_run(made.coordinator, project, run).run
+            made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
+            made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+
+    @property
+    def resolver(self) -> list[Any]:
+        """Carole's answers to the coordinator."""
+        return [answer for own, _, answer in self.calls if own is self.made.coordinator._connection]
 
     def sent(self, project: str, artifact: Artifact) -> list[bytes]:
         """The contents of one kind that Carole received for a project."""
@@ -152,24 +166,13 @@ class Linked:
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
-    plain = people(N, COMMON, seed=5)
-    files = dict(zip(Side, with_traits(plain[Side.ALICE], plain[Side.BOB], np.random.default_rng(3)), strict=True))
-    made = Deployment(tmp_path_factory.mktemp("valued"), TEXTS.values(), files)
+    made = Deployment(tmp_path_factory.mktemp("valued"), TEXTS.values(), insured(people(N, COMMON, seed=5)))
     with pytest.MonkeyPatch.context() as patch:
         calls = answered(patch)
         try:
             made.processes("carole")
             services = {side: made.start(side) for side in Side}
-            runs = {}
-            for project, text in TEXTS.items():
-                made.create(text)
-                made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-                run = made.coordinator.start(project).run
-                runs[project] = follow_run(made.coordinator, project, run).run
-                made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
-                made.eventually(lambda name=project: all(s.result_acknowledged for s in made.status(name).sides))
-            resolver = [answer for own, _, answer in calls if own is made.coordinator._connection]
-            yield Linked(made, services, calls, resolver, runs)
+            yield Linked(made, services, calls)
         finally:
             made.close()
 
@@ -179,10 +182,11 @@ def values_of(spec: Specification, side: Side, reported: NDArray[Any]) -> NDArra
     return reported.astype(np.int64).reshape(-1, len(spec.variables_of(side))) - 1
 
 
-@pytest.mark.parametrize("project", TEXTS)
+@OF_EACH
 def test_the_resolver_has_codes_of_requested_records_and_their_rows_only_for_an_assessment(
     linked: Linked, project: str
 ) -> None:
+    linked.link(project)
     spec = SPECS[project]
     for side in Side:
         reported = linked.opened(project, side)
@@ -206,8 +210,9 @@ def test_the_resolver_has_codes_of_requested_records_and_their_rows_only_for_an_
             np.testing.assert_array_equal(reported[CODES_ROWS][reported[HANDLES]], of_rows)
 
 
-@pytest.mark.parametrize("project", TEXTS)
+@OF_EACH
 def test_carole_gets_no_codes_of_handles_and_no_handle(linked: Linked, project: str) -> None:
+    linked.link(project)
     sealed = linked.sent(project, Artifact.RUN_ARTIFACT_HANDLES)
     assert len(sealed) == 2
     assert all(content.startswith(b"gemel sealed ") for content in sealed)
@@ -230,8 +235,9 @@ def test_carole_gets_no_codes_of_handles_and_no_handle(linked: Linked, project: 
         assert not any(part.variables for part in signed)
 
 
-@pytest.mark.parametrize("project", TEXTS)
+@OF_EACH
 def test_the_joint_distribution_comes_to_carole_if_it_is_released_or_assessed(linked: Linked, project: str) -> None:
+    linked.link(project)
     (content,) = linked.sent(project, Artifact.RUN_ARTIFACT_RESOLUTION_RESULT)
     arrays, document = unpacked(content)
     coded = {"coded_a", "coded_b", "coded_probability", "left_out"} if project == "assessed" else set()
@@ -252,9 +258,11 @@ def test_the_joint_distribution_comes_to_carole_if_it_is_released_or_assessed(li
 
 
 def test_the_coordinator_gets_no_signature_no_label_and_no_list_of_codes(linked: Linked) -> None:
+    linked.link("apart")
+    linked.link("assessed")
     chunks = [answer for answer in linked.resolver if isinstance(answer, resolution_pb2.FetchArtifactResponse)]
     seen = [b"".join(answer.chunk.data for answer in chunks)]
-    for project in TEXTS:
+    for project in linked.runs:
         arrays, _ = unpacked(linked.fetched(project, Artifact.RUN_ARTIFACT_RESOLUTION_REQUEST))
         assert set(arrays) <= {
             "gamma", "mask", "count", "pattern", "selected", "levels", "outside_gamma", "outside_count",
@@ -278,6 +286,7 @@ def test_the_coordinator_gets_no_signature_no_label_and_no_list_of_codes(linked:
 
 
 def test_no_labels_leave_a_custodian(linked: Linked) -> None:
+    linked.link("apart")
     kinds = (
         contribution_pb2.BeginUploadRequest,
         contribution_pb2.PutChunkRequest,

@@ -40,7 +40,7 @@ def refused(owner: str, config: Path, *words: str) -> None:
 
 
 def test_the_new_owner_links_what_the_former_could_not_end(deploy: Callable[..., Deployment]) -> None:
-    text = specification("moved", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+    text = specification("moved", more=BLOCKING, mode="block_keyed")
     made = deploy(text, files=people(120, 60), more={"successor": Role.COORDINATOR})
     former, successor = made.coordinator_yaml, made.client_yaml("successor")
     made.processes("carole", "alice", "bob")

@@ -7,78 +7,41 @@ The same files are linked twice, with and without padding.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.encoding import Layout, SignatureSet
 from gemel.common.encoding.samples import sample_rows
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import IDENTIFIER
 from gemel.protos.linkage.v1 import resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
-from tests.e2e.recording import contribution, recorded
+from tests.e2e.recording import Recorded, recorded_linkage
 from tests.e2e.test_block_keyed import BLOCKING
 
 N, COMMON = 300, 150
 WIDE = BLOCKING.replace("keys: [{field: born}]", "keys: [{field: born, part: year}]")
 """With blocks of several rows, as have dummies."""
-PLAIN = specification("unpadded", more=WIDE).replace("mode: open", "mode: block_keyed")
-PADDED = specification("padded", more=f"{WIDE}padding: powers_of_two\n").replace("mode: open", "mode: block_keyed")
-
-
-@dataclass(frozen=True)
-class Linked:
-    """One linkage."""
-
-    layouts: dict[Side, Layout]
-    sets: dict[Side, tuple[SignatureSet, ...]]
-    tables: dict[Side, dict[str, pl.DataFrame]]
-    shown_links: dict[Side, int]
-    statistics: dict[str, Any]
-    artifacts: list[Any]
-
-    @property
-    def links(self) -> set[tuple[str, str]]:
-        """Pairs of identifiers, by the links' common names."""
-        alice, bob = (self.tables[side]["links"].select("link_id", "identifier") for side in Side)
-        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == alice.height == bob.height
-        return set(joined.select("identifier", "identifier_bob").rows())
+PLAIN = specification("unpadded", more=WIDE, mode="block_keyed")
+PADDED = specification("padded", more=f"{WIDE}padding: powers_of_two\n", mode="block_keyed")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Side, pl.DataFrame], Linked, Linked]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Side, pl.DataFrame], Recorded, Recorded]]:
     files = people(N, COMMON, seed=5)
     deployment = Deployment(tmp_path_factory.mktemp("padding"), [PLAIN, PADDED], files)
     try:
         deployment.processes("carole")
         for side in Side:
             deployment.start(side)
-        yield files, linked(deployment, PLAIN), linked(deployment, PADDED)
+        yield files, recorded_linkage(deployment, PLAIN), recorded_linkage(deployment, PADDED)
     finally:
         deployment.close()
 
 
-def linked(made: Deployment, text: str) -> Linked:
-    with pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
-        project, status = made.link(text)
-    layouts, sets, tables, shown = {}, {}, {}, {}
-    for side in Side:
-        layouts[side], sets[side] = contribution(sent, side)
-        here = made.shown(side, project)
-        shown[side] = here.links
-        tables[side] = {path.stem: pl.read_parquet(path) for path in Path(here.results).glob("*.parquet")}
-    artifacts = [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
-    return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run).plain(), artifacts)
-
-
-def test_every_block_on_the_wire_has_a_power_of_two_of_rows(made: tuple[Any, Linked, Linked]) -> None:
+def test_every_block_on_the_wire_has_a_power_of_two_of_rows(made: tuple[Any, Recorded, Recorded]) -> None:
     _, plain, padded = made
     for side in Side:
         assert padded.layouts[side].records == N
@@ -92,7 +55,7 @@ def test_every_block_on_the_wire_has_a_power_of_two_of_rows(made: tuple[Any, Lin
         assert padded.layouts[side].sets[-1].rows == sample_rows(N)
 
 
-def test_the_links_are_those_without_padding(made: tuple[Any, Linked, Linked]) -> None:
+def test_the_links_are_those_without_padding(made: tuple[Any, Recorded, Recorded]) -> None:
     _, plain, padded = made
     assert len(plain.links) > 0.9 * COMMON
     assert len(plain.links ^ padded.links) <= 4
@@ -101,7 +64,7 @@ def test_the_links_are_those_without_padding(made: tuple[Any, Linked, Linked]) -
     assert list(padded.shown_links.values()) == [len(padded.links)] * 2
 
 
-def test_no_dummy_is_in_any_result(made: tuple[dict[Side, pl.DataFrame], Linked, Linked]) -> None:
+def test_no_dummy_is_in_any_result(made: tuple[dict[Side, pl.DataFrame], Recorded, Recorded]) -> None:
     files, _, padded = made
     assert "pairs" in padded.tables[Side.ALICE]
     named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
@@ -113,7 +76,7 @@ def test_no_dummy_is_in_any_result(made: tuple[dict[Side, pl.DataFrame], Linked,
     assert pairs.filter("linked").height == len(padded.links)
 
 
-def test_what_the_resolver_receives_of_dummies_is_sealed(made: tuple[Any, Linked, Linked]) -> None:
+def test_what_the_resolver_receives_of_dummies_is_sealed(made: tuple[Any, Recorded, Recorded]) -> None:
     _, _, padded = made
     handles = [artifact for artifact in padded.artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2

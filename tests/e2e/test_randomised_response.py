@@ -9,15 +9,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 from gemel.common.encoding import SignatureSet
 from gemel.common.parties import Side
-from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
+from tests.e2e.deployment import Deployment, f1_of, linked_people, people, specification
 from tests.e2e.recording import recorded
 from tests.e2e.test_block_keyed import contribution
 
@@ -48,7 +46,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
             made.processes("carole")
             services = {side: made.start(side) for side in Side}
             project, _ = made.link(TEXT)
-            links = {side: pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side}
+            links = made.links(project)
             contributions = {side: contribution(sent, side)[1][0] for side in Side}
             keys = {side: service._context.state.noise_key().reveal() for side, service in services.items()}
             wire = b"\0".join(message.SerializeToString() for _, message in sent)
@@ -58,16 +56,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
 
 
 def test_the_links_are_right(linked: Linked) -> None:
-    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
-    persons = {
-        side: linked.links[side].join(
-            linked.files[side].select(pl.col(named[side]).alias("identifier"), TRUTH), on="identifier", validate="1:1"
-        )
-        for side in Side
-    }
-    joined = persons[Side.ALICE].join(persons[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
-    right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
-    assert 2 * right / (joined.height + COMMON) >= 0.97
+    assert f1_of(linked_people(linked.files, linked.links), COMMON) >= 0.97
 
 
 def test_no_signature_with_noise_is_in_both_files(linked: Linked) -> None:

@@ -52,7 +52,8 @@ assessment:
 leakage: {limit: 1.0}
 release: {assessment: policy, alice: links, bob: links, coordinator: statistics}
 """,
-).replace("mode: open", "mode: block_keyed")
+    mode="block_keyed",
+)
 REASON = "the backup is older than what our agreement allows"
 AGREED = "agreed by the board"
 

@@ -44,6 +44,7 @@ from tests.carole.deployment import (
     make_upload,
     people,
 )
+from tests.conftest import EXAMPLES
 
 SHARES = {str(side.role): f"the sealed share of {side}".encode() for side in Side}
 CHUNKS = 3
@@ -409,7 +410,7 @@ class Parties(RuleBasedStateMachine):
 
 TestParties = Parties.TestCase
 TestParties.settings = settings(
-    max_examples=15,
+    max_examples=EXAMPLES // 6,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

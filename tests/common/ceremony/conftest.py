@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from gemel.common.pki import membership_file
 from tests.common.ceremony.machines import ROLES, Machines
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _keys_are_derived_once() -> Iterator[None]:
+    """A file's digits are slow to derive, on purpose, and all members of a test derive them of the same few files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(membership_file, "authentication_key", cache(membership_file.authentication_key))
+        yield
 
 
 @pytest.fixture(scope="package")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from gemel.common.cleaning import definition
@@ -28,10 +30,14 @@ retention: {{uploads_days: 1, results_days: 1, maps_days: 1}}
 """
 
 
-def made(text: str, *, digest_of: str | None = None, side: Side = Side.ALICE) -> Canary:
+def fresh(text: str, *, digest_of: str | None = None, side: Side = Side.ALICE) -> Canary:
     spec = load_specification(text)
     digest = encoding_digest(spec if digest_of is None else load_specification(digest_of))
     return canary(spec, digest, side, SEED, 1)
+
+
+made = cache(fresh)
+"""`fresh`, where nothing but its parameters changes."""
 
 
 def test_both_sides_have_the_same() -> None:
@@ -104,15 +110,15 @@ def test_what_cleans_or_cuts_otherwise_shows_beside_a_salt_or_a_list(
     setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a name that has no salt and is on no list: another cleaning of it must show all the same."""
-    before = made(with_names(setting))
+    before = fresh(with_names(setting))
     cleaned = definition.TEXT_STEPS["accents"]
     monkeypatch.setitem(definition.TEXT_STEPS, "accents", lambda value: cleaned(value).replace("zoe", "zo"))
-    assert made(with_names(setting)) != before
+    assert fresh(with_names(setting)) != before
 
 
 def test_a_list_that_is_cleaned_otherwise_is_another_canary(monkeypatch: pytest.MonkeyPatch) -> None:
     text = with_names("only_similar: [\u017bywiec]")
-    before = made(text)
+    before = fresh(text)
     cleaned = definition.TEXT_STEPS["accents"]
     monkeypatch.setitem(definition.TEXT_STEPS, "accents", lambda value: cleaned(value).replace("zywiec", "z"))
-    assert made(text) != before
+    assert fresh(text) != before

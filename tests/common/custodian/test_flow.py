@@ -19,7 +19,7 @@ from gemel.common.custodian.state.custodian_state import State
 from gemel.common.custodian.steps import approval
 from gemel.common.custodian.steps.step_context import StepContext, Task
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import installation, new_seed_file
+from gemel.common.keys import installation
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification, specification_digest
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
@@ -209,18 +209,6 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
         pass
 
 
-def test_an_error_in_the_source_is_shown_before_anyone_signs_and_tried_again_once_corrected(make_world) -> None:
-    world = make_world()
-    good = world.alice.source.read_text()
-    world.alice.source.write_text(good.replace("surname", "sur_name"))
-    with running(world.alice, world.bob):
-        eventually(lambda: "did you mean 'sur_name'" in shown(world.alice).blocking_error)
-        world.carole.wait_for(lambda: world.carole.approved == {Side.BOB})
-        world.alice.source.write_text(good)
-        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
-        assert shown(world.alice).blocking_error == ""
-
-
 def test_an_amended_specification_is_looked_at_at_once_whatever_the_former_was_set_aside_for(make_world) -> None:
     world = make_world()
     world.alice.source.write_text(world.alice.source.read_text().replace("surname", "sur_name"))
@@ -251,15 +239,6 @@ def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) ->
         eventually(lambda: shown(world.alice).rows == 133)
         with Control.open(world.alice.config, world.alice.party) as control:
             assert "own_copies" in [warning["code"] for warning in json.loads(control.profile("people"))["warnings"]]
-
-
-def test_duplicate_identifiers_are_an_error_without_the_identifier(make_world) -> None:
-    world = make_world()
-    world.bob.source.write_text(world.bob.source.read_text() + "b7,Another,1950-01-01,999999\n")
-    with running(world.alice, world.bob):
-        eventually(lambda: "1 identifiers on 2 rows" in shown(world.bob).blocking_error)
-        assert "b7" not in shown(world.bob).blocking_error
-        assert Side.BOB not in world.carole.approved
 
 
 def test_an_interrupted_upload_is_resumed_with_the_same_bytes(make_world) -> None:
@@ -306,40 +285,6 @@ def test_a_lost_answer_to_the_commit_changes_nothing(make_world) -> None:
     with running(world.alice, world.bob):
         carole.wait_for(lambda: carole.state == CONTRIBUTED)
     assert all(len(uploads) == 1 for uploads in carole.uploads.values())
-
-
-def test_seed_files_that_differ_block_the_project_until_they_are_corrected(make_world) -> None:
-    world = make_world()
-    for folder in world.folders:
-        new_seed_file(folder.config.parent / "people.seed", "people")
-        folder.config.write_text(folder.config.read_text().replace("# seed_file: ", "seed_file: people.seed # "))
-    with running(world.alice, world.bob):
-        eventually(lambda: "differ" in shown(world.alice).blocking_error or "differ" in shown(world.bob).blocking_error)
-        assert world.carole.state == project_pb2.PROJECT_STATE_APPROVED
-        assert not any(world.carole.uploads.values())
-        seed = (world.alice.config.parent / "people.seed").read_bytes()
-        (world.bob.config.parent / "people.seed").write_bytes(seed)
-        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
-    assert world.carole.messages == {}
-
-
-def test_another_normaliser_is_found_before_any_upload(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = make_world()
-    from gemel.common.custodian.steps import seed_agreement as agreement
-
-    true = agreement.canary
-
-    def differs(spec, encoding, side, seed, epoch):
-        made = true(spec, encoding, side, seed, epoch)
-        return made if side is Side.ALICE else replace(made, digest=bytes(32))
-
-    monkeypatch.setattr(agreement, "canary", differs)
-    with running(world.alice, world.bob):
-        eventually(lambda: shown(world.alice).blocking_error and shown(world.bob).blocking_error)
-        assert "same test records" in shown(world.alice).blocking_error
-        eventually(lambda: len(world.carole.reports) == 2)
-    assert world.carole.state == project_pb2.PROJECT_STATE_APPROVED
-    assert not any(world.carole.uploads.values())
 
 
 def test_work_on_a_specification_that_was_not_approved_is_refused(make_world) -> None:

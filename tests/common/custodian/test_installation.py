@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+LONG = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -36,7 +37,9 @@ def installed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "command", [("gemel.alice",), ("gemel", "alice", "serve"), ("gemel", "alice", "check")], ids=" ".join
+    "command",
+    [("gemel.alice",), pytest.param(("gemel", "alice", "serve"), marks=LONG), ("gemel", "alice", "check")],
+    ids=" ".join,
 )
 def test_a_folder_that_was_left_out_is_named_at_the_start(
     make_world, installed: Path, command: tuple[str, ...]
@@ -51,7 +54,7 @@ def test_a_folder_that_was_left_out_is_named_at_the_start(
     assert world.carole.calls == []
 
 
-@pytest.mark.parametrize("command", ["serve", "check"])
+@pytest.mark.parametrize("command", ["serve", pytest.param("check", marks=LONG)])
 def test_a_driver_that_is_missing_is_named_with_what_installs_it(make_world, command: str) -> None:
     world = make_world()
     source = 'source:\n  database:\n    url: "mysql+pymysql://host/name"\n    query: SELECT 1\n'
@@ -65,6 +68,7 @@ def test_a_driver_that_is_missing_is_named_with_what_installs_it(make_world, com
     assert world.carole.calls == []
 
 
+@LONG  # in process: tests/e2e/test_own_check.py
 def test_a_whole_installation_is_valid(make_world) -> None:
     world = make_world()
     ended = run(ROOT, "-m", "gemel", "alice", "check", "--config", str(world.alice.config))

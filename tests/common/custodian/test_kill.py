@@ -76,17 +76,25 @@ def stage_of(folder) -> str:
         return ""
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("arrives", [True, False], ids=["the call arrives", "the call is lost"])
-def test_killed_during_every_call(make_world, tmp_path: Path, arrives: bool) -> None:
-    world = make_world(400)
+@pytest.mark.parametrize(
+    ("arrives", "calls", "n"),
+    [
+        pytest.param(True, CALLS, 400, marks=pytest.mark.long),
+        pytest.param(False, CALLS, 400, marks=pytest.mark.long),
+        (False, ("PostMessage", "PutChunk"), 120),
+        (True, ("CommitUpload",), 120),
+    ],
+    ids=["every call arrives", "every call is lost", "two are lost", "one arrives"],
+)
+def test_killed_during_calls(make_world, tmp_path: Path, arrives: bool, calls: tuple[str, ...], n: int) -> None:
+    world = make_world(n)
     carole = world.carole
     log = tmp_path / "alice.log"
-    watchman = Watchman("alice", world.alice.config, log)
+    watchman = Watchman("gemel.alice", world.alice.config, log)
     killed: list[str] = []
 
     def kill_once(method: str, side: Side) -> None:
-        if side is Side.ALICE and method not in killed:
+        if side is Side.ALICE and method in calls and method not in killed:
             killed.append(method)
             watchman.kill()
             if not arrives:
@@ -97,12 +105,12 @@ def test_killed_during_every_call(make_world, tmp_path: Path, arrives: bool) -> 
     try:
         carole.wait_for(lambda: carole.state == project_pb2.PROJECT_STATE_CONTRIBUTED, 90)
         ours, theirs = (carole.contribution(side) for side in Side)
-        links = pl.DataFrame({"code": ours.fields["postcode"].codes, "alice": np.arange(400)}).join(
-            pl.DataFrame({"code": theirs.fields["postcode"].codes, "bob": np.arange(400)}), on="code"
+        links = pl.DataFrame({"code": ours.fields["postcode"].codes, "alice": np.arange(n)}).join(
+            pl.DataFrame({"code": theirs.fields["postcode"].codes, "bob": np.arange(n)}), on="code"
         )
         carole.release(
             links.with_columns(
-                pl.Series("link_id", [f"{number:016x}" for number in range(400)]),
+                pl.Series("link_id", [f"{number:016x}" for number in range(n)]),
                 link_probability=pl.lit(0.9),
             )
         )
@@ -115,15 +123,15 @@ def test_killed_during_every_call(make_world, tmp_path: Path, arrives: bool) -> 
         bob.close()
         status = watchman.stop()
     assert status == 0, "a service that is stopped ends in order"
-    assert sorted(killed) == sorted(CALLS)
-    assert watchman.starts == len(CALLS) + 1
+    assert sorted(killed) == sorted(calls)
+    assert watchman.starts == len(calls) + 1
     assert len(carole.uploads[Side.ALICE]) == 1, "one upload, whatever happened while it was under way"
     shares = [
         pl.read_parquet(folder.configuration.results / "people" / carole.run / "links.parquet")
         for folder in world.folders
     ]
     joined = shares[0].join(shares[1], on="link_id", suffix="_bob")
-    assert joined.height == 400
+    assert joined.height == n
     assert all(a[1:] == b[1:] for a, b in joined.select("identifier", "identifier_bob").rows())
     assert [path.name for path in (world.alice.configuration.results / "people").iterdir()] == [carole.run]
     state = world.alice.configuration.state

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 
@@ -13,7 +12,6 @@ import pytest
 
 from gemel.common.audit.merkle import leaf_hash
 from gemel.common.custodian.operator.control import Control
-from gemel.common.custodian.service import CustodianService
 from gemel.common.custodian.steps import witnessing
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity import Identity
@@ -21,19 +19,10 @@ from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.parties import Side
 from gemel.protos.linkage.v1 import project_pb2
 from tests.common.custodian.console.served import served
+from tests.common.custodian.test_flow import running
 
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 OTHER = leaf_hash(b"another history")
-
-
-@contextmanager
-def running(*folders) -> Iterator[list[CustodianService]]:
-    with ExitStack() as stack:
-        services = []
-        for folder in folders:
-            services.append(folder.start())
-            stack.callback(services[-1].close)
-        yield services
 
 
 def blocking_error(folder) -> str:

@@ -76,7 +76,7 @@ def test_a_custodian_reads_its_records(
 
 
 @interrupts("carole backup")
-@pytest.mark.parametrize("number", [INT, TERM], ids=["int", "term"])
+@pytest.mark.parametrize("number", [pytest.param(INT, id="int"), pytest.param(TERM, id="term", marks=pytest.mark.long)])
 def test_a_backup_that_is_stopped_is_not_there(
     start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
 ) -> None:
@@ -91,7 +91,7 @@ def test_a_backup_that_is_stopped_is_not_there(
 
 
 @interrupts("carole restore")
-@pytest.mark.parametrize("number", [INT, TERM], ids=["int", "term"])
+@pytest.mark.parametrize("number", [pytest.param(TERM, id="term"), pytest.param(INT, id="int", marks=pytest.mark.long)])
 def test_a_restoration_that_is_stopped_has_no_database_and_goes_on_when_repeated(
     start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
 ) -> None:

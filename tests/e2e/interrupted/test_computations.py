@@ -1,6 +1,7 @@
 """Long computations that are stopped: nothing of them is left.
 
 Each is signalled when it is at work: when it has printed what it does, or has computed for longer than a start takes.
+The first tier has one of those that print nothing, and all that print.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def code_in_all_ways(environment: Environment) -> None:
             environment.code(f"f{form}", variable, [name, *leaves[: form - 1], *leaves[form + 1 :]])
 
 
+LONG = pytest.mark.long
 KEYS = ",".join(f"k{number}" for number in range(10))
 COMPUTATIONS = [
     (f"risk identify {{0}}/records.csv --keys {KEYS} --fraction .1 --json o.json", prints("special uniques"), TERM),
@@ -95,7 +97,12 @@ COMPUTATIONS = [
 
 @interrupts(*[arguments for arguments, _, _ in COMPUTATIONS])
 @pytest.mark.parametrize(
-    ("arguments", "at_work", "number"), COMPUTATIONS, ids=[command_of(arguments) for arguments, _, _ in COMPUTATIONS]
+    ("arguments", "at_work", "number"),
+    [
+        pytest.param(*each, id=name, marks=LONG if each[1] is computes and name != "intrude" else ())
+        for each in COMPUTATIONS
+        for name in [command_of(each[0])]
+    ],
 )
 def test_a_computation_leaves_nothing(
     start: Callable[[str], Command],

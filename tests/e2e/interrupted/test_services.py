@@ -43,7 +43,15 @@ def test_a_demonstration_ends_its_services(start: Callable[[str], Command], numb
 
 
 @interrupts("carole serve", "alice serve")
-@pytest.mark.parametrize(("party", "number"), [("carole", INT), ("carole", TERM), ("alice", INT), ("alice", TERM)])
+@pytest.mark.parametrize(
+    ("party", "number"),
+    [
+        ("carole", INT),
+        ("alice", TERM),
+        pytest.param("carole", TERM, marks=pytest.mark.long),
+        pytest.param("alice", INT, marks=pytest.mark.long),
+    ],
+)
 def test_a_service_ends_in_order(
     start: Callable[[str], Command], idle: Deployment, party: str, number: signal.Signals
 ) -> None:

@@ -20,7 +20,11 @@ from tests.e2e.deployment import STATE, Deployment, people, specification
 from tests.e2e.interrupted.conftest import PROJECT
 from tests.e2e.interrupted.terminal import INT, NOTHING, TERM, Command, assert_ended, interrupts, prints
 
-BOTH = pytest.mark.parametrize("number", [INT, TERM], ids=["int", "term"])
+LONG = pytest.mark.long
+INT_FIRST = pytest.mark.parametrize("number", [pytest.param(INT, id="int"), pytest.param(TERM, id="term", marks=LONG)])
+TERM_FIRST = pytest.mark.parametrize("number", [pytest.param(TERM, id="term"), pytest.param(INT, id="int", marks=LONG)])
+"""Half of the commands get the one signal in the first tier, half the other; all get both in `make long`."""
+
 HOST = "carole.example.org"
 ROLES = {
     "alice": Role.CUSTODIAN_A,
@@ -31,7 +35,7 @@ ROLES = {
 
 
 @interrupts("project watch")
-@BOTH
+@INT_FIRST
 def test_who_watches_a_run_leaves_it_to_itself(
     start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
 ) -> None:
@@ -43,7 +47,7 @@ def test_who_watches_a_run_leaves_it_to_itself(
 
 
 @interrupts("project run")
-@BOTH
+@TERM_FIRST
 def test_a_project_that_waits_for_custodians_stays(
     start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -58,7 +62,13 @@ def test_a_project_that_waits_for_custodians_stays(
 
 @interrupts("console", "alice console")
 @pytest.mark.parametrize(
-    ("console", "number"), [("console", INT), ("console", TERM), ("alice console", INT), ("alice console", TERM)]
+    ("console", "number"),
+    [
+        ("console", INT),
+        ("alice console", TERM),
+        pytest.param("console", TERM, marks=LONG),
+        pytest.param("alice console", INT, marks=LONG),
+    ],
 )
 def test_a_console_that_is_stopped_does_not_listen(
     start: Callable[[str], Command], deployment: Deployment, console: str, number: signal.Signals
@@ -72,7 +82,7 @@ def test_a_console_that_is_stopped_does_not_listen(
 
 
 @interrupts("compute")
-@BOTH
+@INT_FIRST
 def test_who_waits_for_a_computation(
     start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
 ) -> None:
@@ -83,7 +93,7 @@ def test_who_waits_for_a_computation(
 
 
 @interrupts("analyst fetch")
-@BOTH
+@TERM_FIRST
 def test_who_calls_a_carole_that_does_not_answer(
     start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -120,7 +130,7 @@ def tree(root: Path) -> set[str]:
 
 
 @interrupts("party join")
-@BOTH
+@INT_FIRST
 def test_a_member_that_waits_for_the_file_has_its_keys(
     start: Callable[[str], Command], ceremony: Path, number: signal.Signals
 ) -> None:
@@ -133,7 +143,7 @@ def test_a_member_that_waits_for_the_file_has_its_keys(
 
 
 @interrupts("party join")
-@BOTH
+@TERM_FIRST
 def test_a_member_that_waits_for_digits_has_put_nothing_of_the_file_into_place(
     start: Callable[[str], Command], ceremony: Path, number: signal.Signals
 ) -> None:
@@ -147,7 +157,7 @@ def test_a_member_that_waits_for_digits_has_put_nothing_of_the_file_into_place(
 
 
 @interrupts("party convene")
-@BOTH
+@INT_FIRST
 def test_a_coordinator_that_waits_for_digits_has_the_file_and_has_not_joined(
     start: Callable[[str], Command], ceremony: Path, number: signal.Signals
 ) -> None:

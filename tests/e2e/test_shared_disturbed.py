@@ -1,6 +1,8 @@
-"""Mode shared where a party does not keep to the protocol, or is not there: a run ends or waits, and releases nothing.
+"""Mode shared through real processes where a party is killed, does not keep to the protocol, or is not there.
 
-All through real processes: the steward's computes as it should but for one message.
+The two compute processes stop at a stage; so each party is killed in the very stage, not near it, and the links are
+those of a run left alone. Where the steward's process computes as it should but for one message, a run ends or waits,
+and releases nothing. Every stage by itself, in one process: `test_shared_in_process.py`.
 """
 
 from __future__ import annotations
@@ -11,31 +13,34 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.carole.projects.operations import MAX_ATTEMPTS
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.custodian_shares import PartySecrets, ShareSecrets
-from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.client.run_progress import COMPUTED, RESOLVE, follow_run
 from gemel.coordinator.client.terminal import console
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, STOP
 from tests.e2e.computing_site import Site, right_links
-from tests.e2e.deployment import STATE
-
-pytestmark = pytest.mark.long
+from tests.e2e.deployment import STATE, typed
 
 PROJECT, UNFITTING = "deviating", "unfitting"
 WAITING = ("first", "second")
+WAITS, ENDS = "resolving", "ended"
+KILLED = tuple(f"killed-{name}" for name in ("three", *COMPUTED, WAITS, ENDS))
+PARTIES = ("coordinator", "steward", "worker", "carole")
+"""All who compute: Carole's worker, and her service, whose end is her worker's too."""
+
+LONG = pytest.mark.long
 PART_FOR_BOB = 3
 """Which of the steward's messages in the stage name has its part of the row numbers for Bob."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    made = Site(tmp_path_factory.mktemp("deviating"), (PROJECT, UNFITTING, *WAITING))
+    made = Site(tmp_path_factory.mktemp("disturbed"), (PROJECT, UNFITTING, *WAITING, *KILLED))
     try:
         yield made
     finally:
@@ -60,9 +65,9 @@ def failed(site: Site, project: str) -> str:
     error = status.run.error
     (line,) = (each for each in logged(site) if each.get("run") == run and each["event"] == "run failed")
     assert (line["code"], line["error"]) == ("DEVIATION", error)
-    entries = [each["details"] for each in audited(site) if each["action"] == "fail-run"]
+    entries = [each["details"] for each in made.audited() if each["action"] == "fail-run"]
     assert [each["error"] for each in entries if each["run"] == run] == [error]
-    assert not any(each["action"] in ("finish-run", "release") for each in audited(site) if each["project"] == project)
+    assert not any(each["action"] in ("finish-run", "release") for each in made.audited() if each["project"] == project)
     return error
 
 
@@ -71,30 +76,61 @@ def logged(site: Site) -> list[dict[str, Any]]:
     return [json.loads(line) for line in site.carole.log.read_text().splitlines() if line.startswith("{")]
 
 
-def audited(site: Site) -> list[dict[str, Any]]:
-    """The audit log as Carole's operator sees it."""
-    shown = command("audit", "show", "--config", str(site.made.carole_yaml))
-    return [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
+@pytest.mark.parametrize(
+    ("stage", "parties"),
+    [("compare", ("coordinator", "worker", "carole")), *(pytest.param(s, PARTIES, marks=LONG) for s in COMPUTED)],
+    ids=["three parties", *COMPUTED],
+)
+def test_parties_are_killed_in_a_stage(site: Site, stage: str, parties: tuple[str, ...]) -> None:
+    project = f"killed-{stage}" if parties == PARTIES else "killed-three"
+    site.order(STOP, stage)
+    run = site.begun(project)
+    for party in parties:
+        site.come_to(project, stage)
+        site.kill(party)
+        # Those that live leave the session, and stop in the next one.
+        site.order(STOP, stage if party != parties[-1] else "")
+        site.start_again(party)
+    assert site.links(project, run) == right_links()
 
 
-def command(*words: str) -> str:
-    """What a command prints."""
-    result = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
+@LONG
+def test_all_are_killed_while_a_run_waits_to_be_resolved(site: Site) -> None:
+    """The computation of this run is left alone."""
+    project = f"killed-{WAITS}"
+    run = site.begun(project)
+    site.made.eventually(lambda: site.made.status(project).run.stage == RESOLVE, lambda: f"{site.made.status(project)}")
+    for party in PARTIES:
+        site.kill(party)
+        site.start_again(party)
+    assert site.links(project, run) == right_links()
+
+
+@LONG
+def test_carole_ends_in_order_in_a_session(site: Site) -> None:
+    """As often as it may be: no attempt of the run's is used up."""
+    project = f"killed-{ENDS}"
+    site.order(STOP, "chance")
+    run = site.begun(project)
+    for place in range(MAX_ATTEMPTS):
+        site.come_to(project, "chance")
+        site.carole.stop()
+        site.order(STOP, "chance" if place < MAX_ATTEMPTS - 1 else "")
+        site.start_again("carole")
+    assert site.links(project, run) == right_links()
 
 
 @pytest.mark.parametrize(
     ("stage", "kind", "place"),
     [
-        ("agree", FLIP, 0),
+        pytest.param("agree", FLIP, 0, marks=LONG),
         ("compare", FLIP, 0),
-        ("compare", REPLAY, 1),
-        ("compare", CUT, 0),
-        ("chance", FLIP, 0),
-        ("permute", FLIP, 0),
-        ("open", FLIP, 0),
-        ("name", FLIP, 0),
+        pytest.param("compare", REPLAY, 1, marks=LONG),
+        pytest.param("compare", CUT, 0, marks=LONG),
+        pytest.param("chance", FLIP, 0, marks=LONG),
+        pytest.param("permute", FLIP, 0, marks=LONG),
+        pytest.param("open", FLIP, 0, marks=LONG),
+        pytest.param("name", FLIP, 0, marks=LONG),
         ("name", CUT, PART_FOR_BOB),
     ],
 )
@@ -119,6 +155,7 @@ def test_a_part_that_is_none_of_his_stops_a_custodian_who_names_its_sender(site:
     assert all(not made.shown(side, project).results for side in Side)
 
 
+@LONG
 def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
     site: Site, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,12 +170,13 @@ def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
         ("await-coordinator", "Coordinator", "coordinator"),
     ):
         made.eventually(lambda absent=absent: made.status(project).run.stage == absent)
-        shown = command("project", "status", project, "--config", str(made.coordinator_yaml))
+        shown = typed("project", "status", project, "--config", made.coordinator_yaml)
         assert f"waits for `gemel compute`: {title}" in shown
         computing[then].begin()
     assert site.links(project, run) == right_links()
 
 
+@LONG
 def test_of_two_runs_that_wait_neither_keeps_the_worker(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Carole has one worker. The first gives way to the second, and is computed after it without another attempt."""
     monkeypatch.setattr(console, "width", 400)
@@ -151,7 +189,7 @@ def test_of_two_runs_that_wait_neither_keeps_the_worker(site: Site, monkeypatch:
         runs[name] = made.coordinator.start(name).run
         made.eventually(lambda name=name: made.status(name).run.stage == "await-parties")
     assert made.status(first).run.state == project_pb2.RUN_STATE_QUEUED
-    shown = command("project", "status", first, "--config", str(made.coordinator_yaml))
+    shown = typed("project", "status", first, "--config", made.coordinator_yaml)
     assert "waits for `gemel compute`: Coordinator and steward" in shown
     for service in computing.values():
         service.begin()
