@@ -34,8 +34,8 @@ def deployment(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="session")
 def uploads() -> dict[Side, Upload]:
-    """Contributions of 12,000 people each, some chunks long, that have 6,000 in common."""
+    """Contributions of 6,000 people each, some chunks long, that have 3,000 in common."""
     return {
-        Side.ALICE: make_upload(Side.ALICE, people(12_000), "a" * 32)[0],
-        Side.BOB: make_upload(Side.BOB, people(12_000, offset=6_000), "b" * 32)[0],
+        Side.ALICE: make_upload(Side.ALICE, people(6_000), "a" * 32)[0],
+        Side.BOB: make_upload(Side.BOB, people(6_000, offset=3_000), "b" * 32)[0],
     }

@@ -105,6 +105,11 @@ class HeldCluster(ClusterProcesses):
         super().__init__(folder)
         self._held = held
 
+    @property
+    def n_workers(self) -> int:
+        """How many have not been killed."""
+        return len(self._processes.keys() - {"scheduler"})
+
     def start(self, name: str, keys: WrappingKeys | None = None, blobs: Path | None = None, **more: Any) -> int:
         """As `worker`."""
         return self.worker(name, keys or self._held.keys, blobs or self._held.blobs, **more)

@@ -128,6 +128,7 @@ def test_the_same_links_as_in_mode_open() -> None:
     assert abs(f1["open"] - f1["block_keyed"]) < 0.004
 
 
+@pytest.mark.long
 def test_the_same_f1_as_in_mode_open_on_febrl4(shared: Path) -> None:
     """FEBRL4 without its social security numbers, three rules: within .002, as `python -m benchmarks modes` prints."""
     if not (shared / "data" / "febrl").is_dir():

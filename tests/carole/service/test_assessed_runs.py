@@ -365,12 +365,14 @@ def killed_at_each_point(carole: Deployment, folder: Path, points: tuple[str, ..
         yield point
 
 
+@pytest.mark.parametrize("points", [POINTS[2:], pytest.param(POINTS, marks=pytest.mark.long)], ids=["one", "all"])
 def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, points: tuple[str, ...]
 ) -> None:
+    """The first two points: `test_coded_runs` and the next test."""
     contributed(carole, "0.01", monkeypatch)
     run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
-    for point in killed_at_each_point(carole, tmp_path):
+    for point in killed_at_each_point(carole, tmp_path, points):
         found, project = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
         if point == "committed":
             assert (found.state, project.state) == (RunState.DONE, State.HELD)
@@ -382,7 +384,7 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
                 report(carole, run)
             assert caught.value.code is ErrorCode.NOT_FOUND
             assert not {"assess", "hold", "release"} & set(actions(carole))
-    assert carole.store.runs.get("trial", run).attempt == 3
+    assert carole.store.runs.get("trial", run).attempt == len(points)
 
 
 COARSENED = """\

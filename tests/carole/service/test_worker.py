@@ -41,10 +41,11 @@ def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.02
     while not condition():
         assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(0.3, 1.3 * pause)
 
 
 def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:

@@ -126,6 +126,17 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.database()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each test is of either database in `make long`; of one of the two, in turn, before."""
+    own = [item for item in items if isinstance(item, pytest.Function) and item.path.is_relative_to(Path(__file__).parent)]
+    functions = {function: number for number, function in enumerate(dict.fromkeys(item.function for item in own))}
+    for item in own:
+        chosen = "postgresql" if functions[item.function] % 2 else "sqlite"
+        if getattr(item, "callspec", None) and item.callspec.params.get("url", chosen) != chosen:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
