@@ -95,7 +95,9 @@ def case() -> Case:
     return Case(0, 600)
 
 
-@pytest.mark.parametrize(("size", "pairs", "least"), [(20_000, 6, 4), pytest.param(50_000, 40, 34, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("size", "pairs", "least"), [(20_000, 6, 4), pytest.param(50_000, 40, 34, marks=pytest.mark.long)]
+)
 def test_the_interval_contains_the_divergence_of_a_large_population(size: int, pairs: int, least: int):
     """Pairs of files of 300 records, a large one for the truth; fewer than the least have probability .01 at 95 %."""
     large = Case(1000, size)

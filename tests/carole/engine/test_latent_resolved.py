@@ -118,7 +118,9 @@ def resolved(
     return decided.linkage, kept, order[decided.order]
 
 
-@pytest.mark.parametrize(("seed", "plan"), [(3, SMALL), pytest.param(4, PLAN, marks=pytest.mark.long)], ids=["few", "all"])
+@pytest.mark.parametrize(
+    ("seed", "plan"), [(3, SMALL), pytest.param(4, PLAN, marks=pytest.mark.long)], ids=["few", "all"]
+)
 def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, plan: LinkagePlan, monkeypatch: pytest.MonkeyPatch):
     insured = Insured(seed)
     whole = insured.linked(plan)

@@ -22,7 +22,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gemel.carole.__main__ import main as carole_main
-from gemel.common.command import main as command_main
+from gemel.common.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
@@ -333,7 +333,7 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
 
 
 def gemel(*words: str) -> None:
-    assert command_main(["carole", *words]) == 0
+    assert app(["carole", *words], standalone_mode=False) is None
 
 
 def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_back(

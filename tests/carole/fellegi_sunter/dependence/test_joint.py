@@ -13,6 +13,7 @@ from gemel.carole.fellegi_sunter.dependence.maximisation import strangers_by_lin
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 
+
 @cache
 def judged(kind, pairs, max_kin=MAX_KIN):
     rows = []
