@@ -30,6 +30,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.specification import load_specification
+from tests.carole.engine.progress import quiet
 from tests.carole.engine.whole_rows import whole_comparison
 from tests.specifications import heading
 
@@ -55,10 +56,6 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 )
 SPEC = load_specification(TEXT)
 PLAN = plan_of(SPEC)
-
-
-def quiet(*_: object) -> None:
-    pass
 
 
 def people(n: int, seed: int) -> dict[str, pl.Series]:

@@ -19,7 +19,9 @@ from pathlib import Path
 
 import grpc
 import pytest
+import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from typer.testing import CliRunner
 
 from gemel.carole.__main__ import main as carole_main
 from gemel.common.command import app
@@ -271,7 +273,10 @@ def issue(capfd: pytest.CaptureFixture[str]) -> Refused:
 
     def refused(configuration: Path) -> str:
         capfd.readouterr()
-        assert carole_main(["--config", str(configuration)]) == 1
+        try:
+            assert carole_main(["--config", str(configuration)]) == 1
+        finally:
+            structlog.reset_defaults()
         _, _, reported = ("\n" + capfd.readouterr().err).partition("\nError: ")
         assert reported
         return reported
@@ -333,7 +338,8 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
 
 
 def gemel(*words: str) -> None:
-    assert app(["carole", *words], standalone_mode=False) is None
+    result = CliRunner().invoke(app, ["carole", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
 
 
 def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_back(
