@@ -102,6 +102,11 @@ class HeldCluster(ClusterProcesses):
         """How many have not been killed."""
         return len(self._processes.keys() - {"scheduler"})
 
+    def kill_workers(self) -> None:
+        """End them all."""
+        for name in self._processes.keys() - {"scheduler"}:
+            self.kill(name)
+
     def start(self, name: str, keys: WrappingKeys | None = None, blobs: Path | None = None, **more: Any) -> int:
         """As `worker`."""
         return self.worker(name, keys or self._held.keys, blobs or self._held.blobs, **more)

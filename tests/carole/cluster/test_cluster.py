@@ -184,10 +184,8 @@ def test_a_worker_that_is_too_small_for_a_shard_is_sent_none(held: HeldStore, cl
     assert "of a worker's memory for each of its 1 threads" in error.what
 
 
-def test_a_unit_that_ends_three_workers_ends_and_without_workers_a_run_waits_for_some(
-    held: HeldStore, cluster: HeldCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The last one: it leaves no worker."""
+@pytest.mark.long
+def test_a_unit_that_ends_three_workers_ends(held: HeldStore, cluster: HeldCluster) -> None:
     more = ("four", "five")[: 3 - cluster.n_workers]
     for name in more:
         cluster.start(name, wait=False)
@@ -198,6 +196,13 @@ def test_a_unit_that_ends_three_workers_ends_and_without_workers_a_run_waits_for
         pytest.raises(LostUnitError, match="the end of 3 workers in the midst of it, the last of them "),
     ):
         pool.executor.submit(os._exit, 1).result(100)
+
+
+def test_without_workers_a_run_waits_for_some_and_without_a_scheduler_it_is_queued_again(
+    held: HeldStore, cluster: HeldCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one: it leaves nothing."""
+    cluster.kill_workers()
     monkeypatch.setattr(units, "WORKER_SECONDS", 1)
     error = refused(held, cluster.resources())
     assert (error.code, error.got) == (ErrorCode.UNAVAILABLE, "no worker in 1 seconds")

@@ -173,6 +173,7 @@ def test_the_worker_ends_with_its_carole(carole: Deployment) -> None:
     eventually(lambda: process.poll() is not None)
 
 
+@pytest.mark.long
 def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deployment) -> None:
     """Three times, by its supervisor started again; then the project is erased."""
     program = Path(carole.root / "dying.py")
