@@ -34,8 +34,8 @@ def deployment(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="session")
 def uploads() -> dict[Side, Upload]:
-    """Contributions of 12,000 people each, some chunks long, that have 6,000 in common."""
+    """Contributions of 9,000 people each, some chunks long, that have 4,500 in common."""
     return {
-        Side.ALICE: make_upload(Side.ALICE, people(12_000), "a" * 32)[0],
-        Side.BOB: make_upload(Side.BOB, people(12_000, offset=6_000), "b" * 32)[0],
+        Side.ALICE: make_upload(Side.ALICE, people(9_000), "a" * 32)[0],
+        Side.BOB: make_upload(Side.BOB, people(9_000, offset=4_500), "b" * 32)[0],
     }

@@ -9,6 +9,7 @@ import numpy as np
 from gemel.carole.projects import Grant, KeyReport, Policy
 from gemel.carole.store import Store
 from gemel.carole.store.registry import NewProject
+from gemel.common.encoding.layout import Layout
 from gemel.common.encoding.payload import to_bytes
 from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, layout_of
 from gemel.common.parties import Role, Side
@@ -28,11 +29,13 @@ class Contribution:
             values = values[np.lexsort(values.byteswap().T[::-1])]
             fields[name] = FieldSignatures(bits, values, rng.permutation(rows).astype(np.int32))
         blocks = {"born": rng.integers(1, 2**63, size=rows, dtype=np.uint64)}
-        self.sets = (SignatureSet("", rows, fields, blocks),)
-        self.layout = layout_of(self.sets)
-        payload = b"".join(to_bytes(self.sets))
-        self.payload = payload
-        self.chunks = [payload[part] for part in chunk_slices(len(payload))]
+        self.cut((SignatureSet("", rows, fields, blocks),))
+
+    def cut(self, sets: tuple[SignatureSet, ...], records: int = 0, layout: Layout | None = None) -> None:
+        """Be a contribution of these sets instead."""
+        self.sets, self.layout = sets, layout or layout_of(sets, records)
+        self.payload = b"".join(to_bytes(sets))
+        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
         self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
         self.root = root_digest(self.digests)
 

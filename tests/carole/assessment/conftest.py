@@ -26,6 +26,12 @@ def assessment(population: Built) -> Assessment:
 
 
 @pytest.fixture(scope="session")
+def without_advice(population: Built) -> Assessment:
+    """The same without the search for options, which is most of the work."""
+    return assess(population.combined, population.spec, "r" * 32, advise=False)
+
+
+@pytest.fixture(scope="session")
 def document(assessment: Assessment) -> dict[str, Any]:
     """An example of the document, for whoever shows it."""
     return assessment.document

@@ -1,6 +1,6 @@
 """Measures by the joint model beside what intruders infer rightly: the small `python -m benchmarks attribution_truth`.
 
-The seeds are fixed; a binomial count of misses with chance .05 exceeds 4 of 12 with probability .0002.
+The seeds are fixed; a binomial count of misses with chance .05 exceeds 3 of 6 with probability .0001.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.attribution_truth import Claim, claims, compared, rows
 from gemel.common.documents.linkage_document import LinkageDocument
 from tests.carole.engine.no_statistics import NO_STATISTICS
 
-REPLICATES, LINKS, SEED = 12, 300, 110
+REPLICATES, LINKS, SEED = 6, 300, 110
 SPEC = specification("little", 0.1)
 
 
@@ -26,11 +26,11 @@ def missed(every: list[list[Claim]]) -> Counter[tuple[str, str, str]]:
     return Counter((c.measure, c.variable, c.intruder) for of in every for c in of if not c.inside)
 
 
-@pytest.mark.parametrize(("false", "doubtful"), [(0.0, "some"), (0.03, "any"), (0.1, "some")])
+@pytest.mark.parametrize(("false", "doubtful"), [(0.0, "some"), (0.1, "some")])
 def test_the_interval_covers_what_is_inferred(false: float, doubtful: str) -> None:
     every, true, _ = compared(lambda rng: made(SPEC, LINKS, false, false, doubtful, rng), SPEC, REPLICATES, SEED)
     assert true == pytest.approx(false, abs=0.03)
-    assert max(missed(every).values(), default=0) <= 4, (SEED, missed(every))
+    assert max(missed(every).values(), default=0) <= 3, (SEED, missed(every))
     for of in zip(*every, strict=True):
         assert np.mean([c.value - c.true for c in of]) == pytest.approx(0.0, abs=0.02), of[0]
     # Intervals that cover everything, or claims of nothing, would be noticed.
@@ -52,7 +52,7 @@ def test_links_taken_for_certain_are_noticed() -> None:
             lambda rng: made(SPEC, LINKS, 0.1, 0.001, "any", rng), SPEC, REPLICATES, SEED, linkage
         )
         assert claimed < 0.005
-        assert (max(missed(every).values(), default=0) <= 4) == (linkage is not None), missed(every)
+        assert (max(missed(every).values(), default=0) <= 3) == (linkage is not None), missed(every)
 
 
 def test_links_of_the_engine_are_covered_too() -> None:

@@ -54,11 +54,13 @@ def judged_by(small: Built, limits: str, protect: str = PROTECT, tables: str = "
 class Beside:
     """The assessment, beside some earlier releases."""
 
-    def __init__(self, earlier: list[bytes], released: list[EarlierRelease]) -> None:
+    def __init__(self, earlier: list[bytes], released: list[EarlierRelease], *, advising: bool = False) -> None:
         self.earlier = earlier
         self.released = released
+        self.advising = advising
 
     def __call__(self, combined: Combined, spec: Specification, joint: Any, **more: Any) -> Assessment:
+        more["advise"] = self.advising and more.get("advise", True)
         return assess(combined, spec, RUN, self.earlier, released=self.released, codes="one", joint=joint, **more)
 
 
@@ -133,7 +135,7 @@ def test_what_is_released_holds_every_limit_by_the_assessment_itself(small: Buil
     document = protection.assessment.document
     levels = as_levels(ladders, document["protection"]["changes"])
     assert {ladder.variable for ladder, level in zip(ladders, levels, strict=True) if level} == set(protection.changes)
-    plain = assess(small.combined, spec, RUN)
+    plain = assess(small.combined, spec, RUN, advise=False)
     assert document["protection"]["before"]["measures"] == plain.judged
     assert document["protection"]["utility"]["cost"] == costs.cost(levels)
     assert 0 < document["protection"]["utility"]["dependence"] < document["protection"]["utility"]["dependence_before"]
@@ -160,7 +162,7 @@ def test_what_no_coarsening_changes_is_not_searched_and_what_is_not_enough_is_re
     protection = none.assessment.document["protection"]
     assert (protection["outcome"], protection["assessed"], protection["exact"]) == ("none", 15, True)
     assert protection["tried"][0]["excess"] == min(one["excess"] for one in protection["tried"])
-    bare = json.loads(assess(small.combined, spec, RUN).report)
+    bare = json.loads(assess(small.combined, spec, RUN, advise=False).report)
     assert {**none.assessment.document, "protection": None} == {**bare, "protection": None}
     assert "protection" not in found(small, judged_by(small, "correct_matches: 0.9")).assessment.document
 
@@ -210,9 +212,9 @@ def test_a_coarser_release_is_compared_with_the_finer_one_before_it(small: Built
         row_b=small.combined.row_b[1:],
         probability=small.combined.probability[1:],
     )
-    before = assess(fewer, spec, "b" * 32, codes="one")
+    before = assess(fewer, spec, "b" * 32, codes="one", advise=False)
     own = [EarlierRelease("b" * 32, "built", fewer.n_records, unpack(before.counts))]
-    first = assess(small.combined, spec, RUN, released=own, codes="one")
+    first = assess(small.combined, spec, RUN, released=own, codes="one", advise=False)
     assert first.breaches == ("differences",)
     # Coarser, the table still shows the person who has come: only without it nothing is learnt.
     protection = found(small, spec, [], own)
@@ -229,12 +231,12 @@ def test_a_finer_release_before_is_attacked_with_the_coarser_one(small: Built) -
     """A table that was published in detail is known in detail: coarsening it later does not lower `subtraction`."""
     tables = "  tables: [{variables: [region, illness]}]\n"
     spec = judged_by(small, "subtraction: 0.9", tables=tables)
-    plain = assess(small.combined, spec, RUN)
+    plain = assess(small.combined, spec, RUN, advise=False)
     alone = found(small, spec)
     assert alone.changes.keys() == {"region"}
     assert alone.assessment.judged["subtraction"] <= 0.9 < plain.judged["subtraction"]
     lenient = judged_by(small, "subtraction: 1", tables=tables)
-    earlier = json.loads(assess(small.combined, lenient, "b" * 32).report)
+    earlier = json.loads(assess(small.combined, lenient, "b" * 32, advise=False).report)
     # Had its measure been low, the table itself would still be out.
     earlier["measures"]["subtraction"]["judged"] = 0.0
     later = found(small, spec, [json.dumps(earlier).encode()])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks._attributed_links import made, specification
-from benchmarks._built_population import SMALL, WIDE, Built, built
+from benchmarks._built_population import FEW, SMALL, WIDE, Built, built
 from gemel.carole.assessment import Assessment, assess
 from gemel.carole.assessment.joint_model import joint_model
 from gemel.carole.assessment.keys import key_file
@@ -28,12 +28,15 @@ def policy_of(population: Built):  # type: ignore[no-untyped-def]
     return population.spec.assessment
 
 
-@pytest.mark.parametrize("traits", [SMALL, WIDE])
-def test_the_computed_memory_covers_what_is_allocated(traits) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize(
+    ("traits", "advise"),
+    [(FEW, False), pytest.param(SMALL, True, marks=pytest.mark.long), pytest.param(WIDE, True, marks=pytest.mark.long)],
+)
+def test_the_computed_memory_covers_what_is_allocated(traits, advise) -> None:  # type: ignore[no-untyped-def]
     population = built(traits, 2_500, (0.5, 0.5), np.random.default_rng(3), "correct_matches: 0.1")
-    assess(population.combined, population.spec, RUN)  # compiled
+    assess(population.combined, population.spec, RUN, advise=advise)  # compiled
     tracemalloc.start()
-    found = assess(population.combined, population.spec, RUN)
+    found = assess(population.combined, population.spec, RUN, advise=advise)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.breaches
@@ -61,19 +64,19 @@ def test_the_computed_memory_covers_the_joint_model(links: int) -> None:
 
 
 def test_threads_are_those_given_and_change_nothing(
-    population: Built, assessment: Assessment, monkeypatch: pytest.MonkeyPatch
+    population: Built, without_advice: Assessment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[int] = []
     pool = suda.ThreadPoolExecutor
     monkeypatch.setattr(suda, "ThreadPoolExecutor", lambda threads: (started.append(threads), pool(threads))[1])
     for threads in (1, 3):
-        found = assess(population.combined, population.spec, RUN, resources=Resources(3 << 30, threads))
-        assert found.report == assessment.report
+        found = assess(population.combined, population.spec, RUN, resources=Resources(3 << 30, threads), advise=False)
+        assert found.report == without_advice.report
     assert started == [1, 3]
 
 
-def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built, assessment: Assessment) -> None:
-    combined, whole = population.combined, json.loads(assessment.report)
+def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built, without_advice: Assessment) -> None:
+    combined, whole = population.combined, json.loads(without_advice.report)
     keys = combined.with_role("key")
     file = key_file(combined.codes[:, combined.columns(keys)], keys, 0.25)
     assert file is not None
@@ -81,7 +84,7 @@ def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built,
     selected = sum(whole["identification"]["special_uniques"]["by_size"]) - 1
     extra = next(size for size in range(0, 2**24, 64) if largest_within(file, size, 1) == selected)
     resources = Resources(combined.n_bytes + needed(combined, policy_of(population)) + extra, 1)
-    short = json.loads(assess(combined, population.spec, RUN, resources=resources).report)
+    short = json.loads(assess(combined, population.spec, RUN, resources=resources, advise=False).report)
     special, all_sizes = (each["identification"]["special_uniques"] for each in (short, whole))
     assert all_sizes["complete"]
     assert not special["complete"]

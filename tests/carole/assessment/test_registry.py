@@ -42,14 +42,14 @@ KEY_MEASURES["half_uniques"] = halved
 
 import json
 import numpy as np
-from benchmarks._built_population import SMALL, built
+from benchmarks._built_population import FEW, built
 from gemel.carole.assessment import assess
 from gemel.common.errors import GemelErrors
 from gemel.common.specification import dump_specification, json_schema, load_specification, specification_digest
 from gemel.coordinator.reports.disclosure import render_risk_report
 
 limits = "half_uniques: 0.01, correct_matches: 0.5"
-population = built(SMALL, 300, (0.3, 0.3), np.random.default_rng(1), limits)
+population = built(FEW, 300, (0.3, 0.3), np.random.default_rng(1), limits)
 text = dump_specification(population.spec)
 assert "half_uniques: 0.01" in text
 assert specification_digest(load_specification(text, "again")) == specification_digest(population.spec)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,15 +14,13 @@ from gemel.carole.engine import Contribution, Resources, compare
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
-from gemel.common.encoding.payload import to_bytes
-from gemel.common.encoding.signature_sets import SignatureSet, layout_of
+from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
-from gemel.common.wire.chunks import chunk_slices, root_digest
 from tests.carole.engine.test_shards import PLAN, people, sets_of
 from tests.carole.trial import PROJECT, UPLOADS, contributed
 from tests.carole.trial import Contribution as RandomContribution
@@ -33,12 +30,7 @@ class SetContribution(RandomContribution):
     """A contribution of given sets."""
 
     def __init__(self, sets: tuple[SignatureSet, ...], n_records: int) -> None:
-        self.sets = sets
-        self.layout = layout_of(sets, n_records)
-        self.payload = b"".join(to_bytes(sets))
-        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
-        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
-        self.root = root_digest(self.digests)
+        self.cut(sets, n_records)
 
 
 class HeldStore(NamedTuple):
@@ -104,6 +96,16 @@ class HeldCluster(ClusterProcesses):
     def __init__(self, folder: Path, held: HeldStore) -> None:
         super().__init__(folder)
         self._held = held
+
+    @property
+    def n_workers(self) -> int:
+        """How many have not been killed."""
+        return len(self._processes.keys() - {"scheduler"})
+
+    def kill_workers(self) -> None:
+        """End them all."""
+        for name in self._processes.keys() - {"scheduler"}:
+            self.kill(name)
 
     def start(self, name: str, keys: WrappingKeys | None = None, blobs: Path | None = None, **more: Any) -> int:
         """As `worker`."""

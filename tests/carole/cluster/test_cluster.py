@@ -65,7 +65,7 @@ def test_a_run_by_two_workers_finds_what_threads_find(
         assert [path.name for path in files if path.stat().st_size] == [], "nothing is written to a worker's disk"
 
 
-@pytest.mark.parametrize(("stage", "name"), [("count", "one"), ("keep", "two")])
+@pytest.mark.parametrize(("stage", "name"), [pytest.param("count", "one", marks=pytest.mark.long), ("keep", "two")])
 def test_a_worker_killed_in_either_pass_changes_nothing(
     held: HeldStore, cluster: HeldCluster, expected: list[Any], stage: str, name: str
 ) -> None:
@@ -84,7 +84,7 @@ def test_the_next_attempt_of_a_run_whose_driver_was_killed_finds_the_same(
 
 
 @pytest.mark.parametrize("change", ["removed", "flipped"])
-@pytest.mark.parametrize("stage", ["count", "keep"])
+@pytest.mark.parametrize("stage", ["count", pytest.param("keep", marks=pytest.mark.long)])
 def test_an_object_that_is_gone_or_has_another_bit_ends_the_run_with_its_shard(
     held: HeldStore, cluster: HeldCluster, expected: list[Any], change: str, stage: str
 ) -> None:
@@ -184,19 +184,25 @@ def test_a_worker_that_is_too_small_for_a_shard_is_sent_none(held: HeldStore, cl
     assert "of a worker's memory for each of its 1 threads" in error.what
 
 
-def test_a_unit_that_ends_three_workers_ends_and_without_workers_a_run_waits_for_some(
-    held: HeldStore, cluster: HeldCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The last one: it leaves no worker."""
-    for name in ("four", "five"):
+@pytest.mark.long
+def test_a_unit_that_ends_three_workers_ends(held: HeldStore, cluster: HeldCluster) -> None:
+    more = ("four", "five")[: 3 - cluster.n_workers]
+    for name in more:
         cluster.start(name, wait=False)
-    cluster.ready("four", "five")
+    cluster.ready(*more)
     a, _ = held.parts()
     with (
         units.cluster_units(cluster.engine(), [a.reference(0)]) as pool,
         pytest.raises(LostUnitError, match="the end of 3 workers in the midst of it, the last of them "),
     ):
         pool.executor.submit(os._exit, 1).result(100)
+
+
+def test_without_workers_a_run_waits_for_some_and_without_a_scheduler_it_is_queued_again(
+    held: HeldStore, cluster: HeldCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one: it leaves nothing."""
+    cluster.kill_workers()
     monkeypatch.setattr(units, "WORKER_SECONDS", 1)
     error = refused(held, cluster.resources())
     assert (error.code, error.got) == (ErrorCode.UNAVAILABLE, "no worker in 1 seconds")

@@ -80,6 +80,7 @@ def test_a_run_of_mode_block_keyed_by_a_cluster_asks_for_the_same_rows(
     assert '"address"' in cluster.log("worker")
 
 
+@pytest.mark.long
 def test_a_run_without_a_scheduler_is_queued_again_and_begins_when_there_is_one(
     parties: Provisioned, tmp_path: Path, cluster: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:

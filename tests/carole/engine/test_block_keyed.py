@@ -21,6 +21,7 @@ from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.specification import load_specification
+from tests.carole.engine.progress import quiet
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
@@ -57,10 +58,6 @@ def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, p
         "town": [f"town{i}" if i else None for i in rng.integers(0, 6, n)],
     }
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
-
-
-def quiet(fraction: float) -> None:
-    pass
 
 
 def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, Contribution]:
@@ -128,6 +125,7 @@ def test_the_same_links_as_in_mode_open() -> None:
     assert abs(f1["open"] - f1["block_keyed"]) < 0.004
 
 
+@pytest.mark.long
 def test_the_same_f1_as_in_mode_open_on_febrl4(shared: Path) -> None:
     """FEBRL4 without its social security numbers, three rules: within .002, as `python -m benchmarks modes` prints."""
     if not (shared / "data" / "febrl").is_dir():

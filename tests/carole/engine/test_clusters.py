@@ -20,12 +20,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
-
-
-def silent(stage, fraction):
-    """No progress."""
 
 
 class Files:
@@ -44,7 +41,7 @@ class Files:
         plan = replace(plan_of(self.spec), assignment=assignment)
         return replace(plan, rules=plan.rules[:2] if block else ())
 
-    def link(self, assignment="clusters", *, block=False, progress=silent):
+    def link(self, assignment="clusters", *, block=False, progress=quiet):
         return link(self.a, self.b, self.plan(assignment, block=block), ENOUGH, progress)
 
 
@@ -138,7 +135,7 @@ def test_without_copies_the_links_are_those_of_one_to_one():
 def test_a_rate_of_false_links_takes_no_person_apart(blocked, copies):
     """Persons are those of the threshold .5, and the links those of them that keep to the rate."""
     plan = replace(copies.plan(block=True), false_link_rate=0.01)
-    run = link(copies.a, copies.b, plan, ENOUGH, silent)
+    run = link(copies.a, copies.b, plan, ENOUGH, quiet)
     np.testing.assert_array_equal(run.entities.a, blocked.entities.a)
     linked = [set(zip(*(rows.tolist() for rows in r.entities.pairs()), strict=True)) for r in (run, blocked)]
     assert linked[0] <= linked[1] or linked[1] <= linked[0]
@@ -188,16 +185,16 @@ def test_a_file_of_one_record_has_one_person(copies):
     alone = replace(
         copies.a, n_rows=1, fields=fields, blocks={name: keys[:1] for name, keys in copies.a.blocks.items()}
     )
-    own, _ = both_persons(alone, copies.b, copies.plan(), ENOUGH, silent)
+    own, _ = both_persons(alone, copies.b, copies.plan(), ENOUGH, quiet)
     assert own[0].first.tolist() == [0]
     assert len(np.unique(own[1].first)) == pytest.approx(400, abs=10)
 
 
 def test_an_estimate_that_has_not_converged_within_a_file_is_named(copies):
-    _, doubts = both_persons(copies.a, copies.b, replace(copies.plan(), max_iterations=2), ENOUGH, silent)
+    _, doubts = both_persons(copies.a, copies.b, replace(copies.plan(), max_iterations=2), ENOUGH, quiet)
     assert {doubt.code for doubt in doubts} == {"persons_in_doubt"}
     assert {doubt.text.split("'")[0] for doubt in doubts} == {"Within Alice", "Within Bob"}
-    assert not both_persons(copies.a, copies.b, copies.plan(), ENOUGH, silent)[1]
+    assert not both_persons(copies.a, copies.b, copies.plan(), ENOUGH, quiet)[1]
 
 
 def test_a_file_whose_persons_cannot_be_found_is_named(copies):
@@ -205,6 +202,6 @@ def test_a_file_whose_persons_cannot_be_found_is_named(copies):
     fields = {name: replace(field, codes=np.zeros_like(field.codes)) for name, field in copies.b.fields.items()}
     plan = copies.plan()
     with pytest.raises(GemelError, match="within Bob's file") as caught:
-        link(copies.a, replace(copies.b, fields=fields), plan, ENOUGH, silent)
+        link(copies.a, replace(copies.b, fields=fields), plan, ENOUGH, quiet)
     assert caught.value.code is ErrorCode.NOT_IDENTIFIED
     assert "one_to_one" in caught.value.remedy

@@ -15,16 +15,13 @@ from gemel.carole.engine.run_warnings import number_warnings
 from gemel.carole.fellegi_sunter import FieldLevels
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
 
-def silent(stage, fraction):
-    assert 0 <= fraction <= 1
-
-
 def run_of(files, **settings):
-    return link(files.a, files.b, files.plan(blocked=False, **settings), ENOUGH, silent)
+    return link(files.a, files.b, files.plan(blocked=False, **settings), ENOUGH, quiet)
 
 
 @pytest.mark.parametrize("assignment", ["one_to_one", "greedy", "many_to_one", "one_to_many", "none"])
@@ -67,7 +64,7 @@ def test_records_that_come_twice_are_counted(files):
     whole = np.flatnonzero(np.all([field.codes >= 0 for field in files.a.fields.values()], axis=0))
     again = whole[whole < files.n_common][:7]
     before = run_of(files)
-    run = link(doubled(files.a, again), files.b, files.plan(blocked=False), ENOUGH, silent)
+    run = link(doubled(files.a, again), files.b, files.plan(blocked=False), ENOUGH, quiet)
     assert run.duplicates[0].equal == before.duplicates[0].equal + 14
     assert run.duplicates[1].equal == before.duplicates[1].equal
     assert run.duplicates[0].same_partner >= 10
@@ -77,7 +74,7 @@ def test_records_that_come_twice_are_counted(files):
     ):
         named = {"assignment": "one_to_one", "other": "many_to_one"}
         assert result_warning(code, records=records, side="Alice", **named) in run.warnings
-    several = link(doubled(files.a, again), files.b, files.plan(blocked=False, assignment="none"), ENOUGH, silent)
+    several = link(doubled(files.a, again), files.b, files.plan(blocked=False, assignment="none"), ENOUGH, quiet)
     assert not {"equal_records", "shared_partner"} & {warning.code for warning in several.warnings}
 
 
@@ -87,14 +84,14 @@ def test_copies_are_linked_once_and_named(files):
     again = whole[whole < files.n_common][::2]
     before = run_of(files)
     plan = files.plan(blocked=False)
-    run = link(doubled(files.a, again), files.b, plan, ENOUGH, silent)
+    run = link(doubled(files.a, again), files.b, plan, ENOUGH, quiet)
     assert len(run.links) >= len(before.links) - 2
     assert np.unique(run.pairs.row_b[run.links]).size == len(run.links)
     np.testing.assert_allclose(run.model.m, before.model.m, atol=0.05)
     first = run.copies[0]
     assert first is not None
     assert (first[files.a.n_rows :] == again).all()
-    several = link(doubled(files.a, again), files.b, replace(plan, assignment="many_to_one"), ENOUGH, silent)
+    several = link(doubled(files.a, again), files.b, replace(plan, assignment="many_to_one"), ENOUGH, quiet)
     assert several.copies == (None, None)
     stated = findings(several, plan, ENOUGH, {}).linkage
     assert (stated.records.alice, stated.records.bob) == (files.a.n_rows + len(again), files.b.n_rows)

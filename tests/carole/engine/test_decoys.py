@@ -37,6 +37,7 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification.model.padding import Padding
 from gemel.common.specification.model.quality import QualitySpec
+from tests.carole.engine.progress import quiet
 from tests.carole.engine.test_block_keyed import SEED
 
 ENOUGH = Resources(1 << 30, 1)
@@ -44,10 +45,6 @@ DECOYS = 300
 N, COMMON = 400, 200
 PEOPLE = 600
 PLAN = replace(built_plan(1, 0), check_field=None)
-
-
-def quiet(stage: str, done: float) -> None:
-    pass
 
 
 def files(seed: int = 1, common: int = COMMON) -> BuiltFiles:

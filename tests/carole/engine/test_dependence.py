@@ -14,12 +14,9 @@ from gemel.carole.engine.run_documents import findings
 from gemel.carole.evaluation import quality
 from gemel.common.errors import GemelError
 from gemel.coordinator.demonstration.people import two_files
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
-
-
-def silent(stage, fraction):
-    """No progress."""
 
 
 @pytest.mark.parametrize("scheme", ["multinomial", "exact", "log_lr_weighted"])
@@ -28,7 +25,7 @@ def silent(stage, fraction):
 def test_a_run_with_dependent_fields(files, scheme, blocked, one_to_one):
     assignment = "one_to_one" if one_to_one else "none"
     plan = files.plan(blocked=blocked, scheme=scheme, assignment=assignment, dependence="decomposable")
-    run = link(files.a, files.b, plan, ENOUGH, silent)
+    run = link(files.a, files.b, plan, ENOUGH, quiet)
     right = np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links])
     assert right > 0.8 * files.n_common
     gamma = run.patterns.gamma
@@ -54,7 +51,7 @@ def test_matches_are_no_dependence_of_others_where_u_is_that_of_all_pairs(files,
             files.b,
             files.plan(blocked=blocked, assignment=assignment, dependence=dependence, u=u),
             ENOUGH,
-            silent,
+            quiet,
         )
         for u in ("all_pairs", "corrected")
     )
@@ -65,14 +62,14 @@ def test_matches_are_no_dependence_of_others_where_u_is_that_of_all_pairs(files,
 
 
 def test_without_it_independence_is_still_diagnosed(files):
-    run = link(files.a, files.b, files.plan(blocked=True), ENOUGH, silent)
+    run = link(files.a, files.b, files.plan(blocked=True), ENOUGH, quiet)
     assert run.scheme.joint.kind == "none"
     assert {misfit.within for misfit in run.scheme.misfits} <= {"matches"}
 
 
 def test_threads_change_nothing(files):
     plan = files.plan(blocked=True, dependence="decomposable")
-    first, second = (link(files.a, files.b, plan, Resources(2**28, threads), silent) for threads in (1, 3))
+    first, second = (link(files.a, files.b, plan, Resources(2**28, threads), quiet) for threads in (1, 3))
     np.testing.assert_array_equal(first.pairs.link_probability, second.pairs.link_probability)
     np.testing.assert_array_equal(first.links, second.links)
 

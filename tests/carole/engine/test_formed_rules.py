@@ -12,12 +12,9 @@ from gemel.carole.engine.plan_parts import Bands, Canopies, Similar
 from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
-
-
-def silent(stage, fraction):
-    assert 0 <= fraction <= 1
 
 
 def formed(name, field, how):
@@ -35,7 +32,7 @@ RULES = (
 def test_candidates_are_those_of_the_definitions(files):
     plan = replace(files.plan(blocked=False), rules=RULES)
     a, b = files.a, files.b
-    run = link(a, b, plan, ENOUGH, silent)
+    run = link(a, b, plan, ENOUGH, quiet)
     order = np.random.default_rng(plan.seed).permutation(a.fields["town"].n_distinct + b.fields["town"].n_distinct)
     plain = {
         "bands": banded_pairs(a.fields["family"], b.fields["family"], 6, 24),
@@ -54,7 +51,7 @@ def test_candidates_are_those_of_the_definitions(files):
 @pytest.mark.parametrize("dependence", ["none", "pairwise"])
 def test_threads_change_nothing(files, dependence):
     plan = replace(files.plan(blocked=False, dependence=dependence), rules=RULES)
-    one, three = (link(files.a, files.b, plan, Resources(2**28, threads), silent) for threads in (1, 3))
+    one, three = (link(files.a, files.b, plan, Resources(2**28, threads), quiet) for threads in (1, 3))
     assert np.array_equal(one.patterns.count, three.patterns.count)
     assert np.array_equal(one.pairs.row_a, three.pairs.row_a)
     assert np.array_equal(one.links, three.links)
@@ -63,30 +60,30 @@ def test_threads_change_nothing(files, dependence):
 def test_large_blocks_are_reported_by_their_sizes(files):
     plain = files.plan(blocked=True)
     family, born = plain.rules
-    free = link(files.a, files.b, plain, ENOUGH, silent)
+    free = link(files.a, files.b, plain, ENOUGH, quiet)
     limited = replace(plain, rules=(replace(family, limit=60), born))
-    run = link(files.a, files.b, limited, ENOUGH, silent)
+    run = link(files.a, files.b, limited, ENOUGH, quiet)
     assert run.n_candidates < free.n_candidates
     assert any("blocks of more than 60 pairs" in w.text for w in run.warnings if w.code == "blocks_left_out")
     split = replace(plain, rules=(replace(family, limit=60, split="town", fields=("family", "town")), born))
-    run_split = link(files.a, files.b, split, ENOUGH, silent)
+    run_split = link(files.a, files.b, split, ENOUGH, quiet)
     assert run.n_candidates < run_split.n_candidates < free.n_candidates
     assert any("were split by town; the largest was" in warning.text for warning in run_split.warnings)
     bands = replace(plain, rules=(replace(RULES[0], limit=60), born))
-    run_bands = link(files.a, files.b, bands, ENOUGH, silent)
+    run_bands = link(files.a, files.b, bands, ENOUGH, quiet)
     assert "blocks_left_out" in {warning.code for warning in run_bands.warnings}
 
 
 def test_bands_and_pairs_that_do_not_fit_are_refused(files):
     plan = replace(files.plan(blocked=False), rules=(formed("b", "born", Bands("born", 5, 16)),))
     with pytest.raises(GemelError, match="fit into the signature"):
-        link(files.a, files.b, plan, ENOUGH, silent)
+        link(files.a, files.b, plan, ENOUGH, quiet)
     everything = replace(files.plan(blocked=False), rules=(formed("s", "born", Similar("born", 0.0)),))
     small = Resources(3 * 2**22, 1)
     with pytest.raises(GemelError) as caught:
-        link(files.a, files.b, everything, Resources(small.memory_bytes // 100, 1), silent)
+        link(files.a, files.b, everything, Resources(small.memory_bytes // 100, 1), quiet)
     assert caught.value.code == ErrorCode.MEMORY
     nobody = {name: np.zeros(files.b.n_rows, np.uint64) for name in files.b.blocks}
     b = SignatureSet("", files.b.n_rows, files.b.fields, nobody)
     with_keys = replace(files.plan(blocked=False), rules=RULES)
-    assert link(files.a, b, with_keys, ENOUGH, silent).candidates_per_rule["by-born"] == 0
+    assert link(files.a, b, with_keys, ENOUGH, quiet).candidates_per_rule["by-born"] == 0

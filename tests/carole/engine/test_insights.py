@@ -12,13 +12,10 @@ from gemel.carole.engine.run_documents import findings
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from gemel.coordinator.client.run_progress import pairs_compared
+from tests.carole.engine.progress import quiet
 
 BOUNDS = (0.5, 0.999, 1.0)
 RESOURCES = Resources(2**28, 2)
-
-
-def silent(stage, fraction):
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +47,7 @@ def files():
 def test_they_agree_with_the_run(files, blocked, dependence):
     rules = (RulePlan("a", ("a",)), RulePlan("b", ("b",))) if blocked else ()
     plan = LinkagePlan(tuple(FieldPlan(name, 128, BOUNDS) for name in "abc"), rules, dependence=dependence)
-    run = link(*files, plan, RESOURCES, silent)
+    run = link(*files, plan, RESOURCES, quiet)
     document = json.loads(findings(run, plan, RESOURCES, {}).written())
     linkage = document["linkage"]
     at = {row["threshold"]: row for row in linkage["thresholds"]}
@@ -89,7 +86,7 @@ def test_they_agree_with_the_run(files, blocked, dependence):
 
 def test_missing_estimates_are_reported(files):
     plan = LinkagePlan(tuple(FieldPlan(name, 128, BOUNDS) for name in "abc"), (RulePlan("a", ("a",)),))
-    run = link(*files, plan, RESOURCES, silent)
+    run = link(*files, plan, RESOURCES, quiet)
     document = findings(run, plan, RESOURCES, {})
     if run.blocking_recall is None:
         assert "cannot be estimated: there is only one rule" in pairs_compared(document.linkage)

@@ -28,6 +28,7 @@ from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
 from gemel.risk.models import JointDistribution
+from tests.carole.engine.progress import quiet
 
 RESOURCES = Resources(2**31, 2)
 SPEC = insured_specification("drivers")
@@ -63,10 +64,6 @@ class Insured:
     def largest_gap(self, linkage: Linkage) -> float:
         found = matching_pairs(*self.persons, linkage.pairs.row_a, linkage.pairs.row_b)
         return calibration(linkage.pairs.link_probability, found).largest_gap
-
-
-def quiet(stage: str, done: float) -> None:
-    """No progress."""
 
 
 def compared(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:

@@ -43,6 +43,12 @@ def insured() -> Insured:
     return Insured(3)
 
 
+@pytest.fixture(scope="module")
+def plain(insured: Insured) -> Linkage:
+    """A run in mode open."""
+    return insured.linked(SMALL)
+
+
 def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: KeptPairs) -> ExtendedFit:
     """The step from the library's functions alone, on pairs held as arrays."""
     before, _ = conclude(found, kept.row_a, kept.row_b, plan, quiet)
@@ -112,12 +118,14 @@ def resolved(
     return decided.linkage, kept, order[decided.order]
 
 
-@pytest.mark.parametrize("seed", [3, 4, 5])
-def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("seed", "plan"), [(3, SMALL), pytest.param(4, PLAN, marks=pytest.mark.long)], ids=["few", "all"]
+)
+def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, plan: LinkagePlan, monkeypatch: pytest.MonkeyPatch):
     insured = Insured(seed)
-    whole = insured.linked(PLAN)
+    whole = insured.linked(plan)
     monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
-    linkage, kept, place = resolved(insured, PLAN)
+    linkage, kept, place = resolved(insured, plan)
     assert sorted(place.tolist()) == list(range(len(kept.pattern)))
     rows = kept.row_a[place], kept.row_b[place]
     links = {(int(rows[0][i]), int(rows[1][i])) for i in linkage.links}
@@ -136,13 +144,14 @@ def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("file", ["training", "joint"])
-def test_a_resolver_has_what_custodians_brought(insured: Insured, monkeypatch: pytest.MonkeyPatch, file: str):
+def test_a_resolver_has_what_custodians_brought(
+    insured: Insured, plain: Linkage, monkeypatch: pytest.MonkeyPatch, file: str
+):
     """Training records, or the joint distribution itself: the same step as in mode open."""
     names = [variable.name for variable in SMALL.latent.variables]
     part = training_set(2_000) if file == "training" else joint_set(names)
     brought = KnownRecords.of([part], SMALL.latent)
     whole = link(*insured.sets, SMALL, RESOURCES, quiet, brought)
-    plain = insured.linked(SMALL)
     monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
     linkage, kept, place = resolved(insured, SMALL, brought)
     links = {(int(kept.row_a[place[i]]), int(kept.row_b[place[i]])) for i in linkage.links}
@@ -151,8 +160,8 @@ def test_a_resolver_has_what_custodians_brought(insured: Insured, monkeypatch: p
     assert np.abs(plain.latent.joint.table(names) - whole.latent.joint.table(names)).max() > 2e-3
 
 
-def test_a_joint_distribution_comes_back_from_a_resolver_or_is_refused(insured: Insured):
-    linkage = insured.linked(SMALL)
+def test_a_joint_distribution_comes_back_from_a_resolver_or_is_refused(plain: Linkage):
+    linkage = plain
     document = findings(linkage, SMALL, RESOURCES, {})
     assert linkage.latent is not None
     joint = linkage.latent.joint

@@ -14,12 +14,9 @@ from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.blocking.definition import candidate_pairs
 from tests.carole.comparison import definition
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
-
-
-def silent(stage, fraction):
-    assert 0 <= fraction <= 1
 
 
 def vector(files, plan, i, j):
@@ -51,7 +48,7 @@ def same(one, other):
 def test_patterns_and_pairs_are_those_of_the_definitions(files, blocked, tables, monkeypatch):
     plan = files.plan(blocked=blocked)
     monkeypatch.setattr(preparation, "CELLS_PER_PAIR", 4 if tables else 0)
-    run = link(files.a, files.b, plan, ENOUGH, silent)
+    run = link(files.a, files.b, plan, ENOUGH, quiet)
     if blocked:
         pairs = candidate_pairs(*(list(side.blocks.values()) for side in (files.a, files.b)))
         assert list(run.candidates_per_rule.values()) == [
@@ -88,7 +85,7 @@ def test_patterns_and_pairs_are_those_of_the_definitions(files, blocked, tables,
 
 
 def test_a_run_finds_the_people_in_common(files):
-    run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
+    run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, quiet)
     linked = set(zip(run.pairs.row_a[run.links].tolist(), run.pairs.row_b[run.links].tolist(), strict=True))
     true = {(i, i) for i in range(files.n_common)}
     assert len(linked & true) > 0.9 * len(true)
@@ -107,7 +104,7 @@ def test_a_run_finds_the_people_in_common(files):
 def test_few_people_in_common_are_found_by_estimates_under_one_to_one(files):
     """Ten in common of 400: pair by pair the match class is whatever agrees by chance."""
     few = type(files)(1, 400, 400, 10)
-    run = link(few.a, few.b, few.plan(blocked=False), ENOUGH, silent)
+    run = link(few.a, few.b, few.plan(blocked=False), ENOUGH, quiet)
     assert run.model.expected_matches == pytest.approx(10, abs=6)
     right = np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links])
     assert right >= 7
@@ -118,35 +115,35 @@ def test_few_people_in_common_are_found_by_estimates_under_one_to_one(files):
 def test_threads_and_storage_change_nothing(files, blocked, monkeypatch):
     monkeypatch.setattr(stream_module, "PART_PAIRS", 1000)
     plan = files.plan(blocked=blocked)
-    first = link(files.a, files.b, plan, Resources(2**28, 1), silent)
-    same(first, link(files.a, files.b, plan, Resources(2**28, 3), silent))
+    first = link(files.a, files.b, plan, Resources(2**28, 1), quiet)
+    same(first, link(files.a, files.b, plan, Resources(2**28, 3), quiet))
     monkeypatch.setattr("gemel.carole.engine.whole_pairs.STORED_SHARE", 0.0)
-    same(first, link(files.a, files.b, plan, Resources(2**28, 2), silent))
+    same(first, link(files.a, files.b, plan, Resources(2**28, 2), quiet))
 
 
 def test_u_comes_from_all_pairs_when_blocked(files, monkeypatch):
     plan = files.plan(blocked=True, u="all_pairs")
-    exact = link(files.a, files.b, plan, ENOUGH, silent)
-    unblocked = link(files.a, files.b, files.plan(blocked=False, u="all_pairs"), ENOUGH, silent)
+    exact = link(files.a, files.b, plan, ENOUGH, quiet)
+    unblocked = link(files.a, files.b, files.plan(blocked=False, u="all_pairs"), ENOUGH, quiet)
     assert np.allclose(exact.model.u, unblocked.model.u, rtol=0, atol=1e-12)
     monkeypatch.setattr(preparation, "EXACT_CELLS", 0)
     monkeypatch.setattr(preparation, "CELLS_PER_PAIR", 0)
     monkeypatch.setattr(preparation, "SAMPLE_PAIRS", 200_000)
-    sampled = link(files.a, files.b, plan, ENOUGH, silent)
+    sampled = link(files.a, files.b, plan, ENOUGH, quiet)
     # A share of .2 among 200,000 has a standard error of .0009.
     assert np.abs(sampled.model.u - exact.model.u).max() < 0.005
     assert 0.7 < exact.blocking_recall <= 1
 
 
 def test_without_one_to_one_every_pair_above_the_threshold_is_a_link(files):
-    run = link(files.a, files.b, files.plan(blocked=False, assignment="none", threshold=0.2), ENOUGH, silent)
+    run = link(files.a, files.b, files.plan(blocked=False, assignment="none", threshold=0.2), ENOUGH, quiet)
     assert np.array_equal(run.links, np.flatnonzero(run.pairs.match_probability >= 0.2))
     assert np.array_equal(run.pairs.link_probability, run.pairs.match_probability)
 
 
 def test_the_floor_rises_when_there_are_too_many_pairs(files, monkeypatch):
     monkeypatch.setattr("gemel.carole.engine.selection.MAX_PAIRS", 250)
-    run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
+    run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, quiet)
     reach = int((run.patterns.count * (run.patterns.probability >= 0.5)).sum())
     assert len(run.pairs.row_a) <= max(250, reach)
     assert "pairs_not_kept" in {warning.code for warning in run.warnings}
@@ -178,18 +175,18 @@ def test_an_exception_from_progress_ends_the_run(files):
 
 def test_too_little_memory_is_refused_with_a_remedy(files, monkeypatch):
     with pytest.raises(GemelError, match=r"grant .* or more, or link smaller files") as caught:
-        link(files.a, files.b, files.plan(blocked=False), Resources(1000, 1), silent)
+        link(files.a, files.b, files.plan(blocked=False), Resources(1000, 1), quiet)
     assert caught.value.code == ErrorCode.MEMORY
     monkeypatch.setattr("gemel.carole.engine.run_context.PATTERNS_SHARE", 1e-5)
     with pytest.raises(GemelError, match="distinct comparison vectors") as caught:
-        link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
+        link(files.a, files.b, files.plan(blocked=False), ENOUGH, quiet)
     assert caught.value.code == ErrorCode.MEMORY
 
 
 def test_blocks_that_propose_nothing_are_reported(files):
     nothing = np.zeros(files.b.n_rows, np.uint64)
     b = SignatureSet("", files.b.n_rows, files.b.fields, {**files.b.blocks, "by-born": nothing})
-    run = link(files.a, b, files.plan(blocked=True), ENOUGH, silent)
+    run = link(files.a, b, files.plan(blocked=True), ENOUGH, quiet)
     assert result_warning("rule_without_pairs", rule="by-born") in run.warnings
     assert run.blocking_recall is None
     assert {"records_without_key", "blocking_recall_unknown"} <= {warning.code for warning in run.warnings}
@@ -197,7 +194,7 @@ def test_blocks_that_propose_nothing_are_reported(files):
 
 def refused(a, b, plan):
     with pytest.raises(GemelError) as caught:
-        link(a, b, plan, ENOUGH, silent)
+        link(a, b, plan, ENOUGH, quiet)
     return caught.value
 
 
@@ -244,7 +241,7 @@ def test_a_field_twice_is_refused():
 def test_no_candidate_at_all_is_a_run_without_links(files):
     nothing = {name: np.zeros(files.b.n_rows, np.uint64) for name in files.b.blocks}
     b = SignatureSet("", files.b.n_rows, files.b.fields, nothing)
-    run = link(files.a, b, files.plan(blocked=True), ENOUGH, silent)
+    run = link(files.a, b, files.plan(blocked=True), ENOUGH, quiet)
     assert run.n_candidates == len(run.pairs.row_a) == len(run.links) == len(run.patterns.count) == 0
     assert run.matches_below_floor == 0
     assert "rule_without_pairs" in {warning.code for warning in run.warnings}
@@ -254,7 +251,7 @@ def test_a_field_that_one_side_lacks_everywhere_is_reported_and_adds_nothing(fil
     gone = FieldSignatures(256, np.empty((0, 4), np.uint64), np.full(files.b.n_rows, -1, np.int32))
     b = SignatureSet("", files.b.n_rows, {**files.b.fields, "town": gone}, files.b.blocks)
     for blocked in (True, False):
-        run = link(files.a, b, files.plan(blocked=blocked), ENOUGH, silent)
+        run = link(files.a, b, files.plan(blocked=blocked), ENOUGH, quiet)
         assert (run.patterns.gamma[:, 3] == -1).all()
         assert run.missing["town"][1] == 1
         assert result_warning("field_mostly_missing", side="Bob", field="town", share=1.0) in run.warnings

@@ -14,16 +14,13 @@ from gemel.carole.engine.local import Run
 from gemel.carole.engine.one_file import OneFile, deduplicate
 from gemel.carole.evaluation import quality
 from gemel.coordinator.demonstration.people import two_files
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 
 
-def silent(stage, fraction):
-    """No progress."""
-
-
 def compared(part, plan):
-    run = Run(OneFile(part), plan, ENOUGH, silent)
+    run = Run(OneFile(part), plan, ENOUGH, quiet)
     with ThreadPoolExecutor(1) as pool:
         return run.compared(pool)
 
@@ -74,7 +71,7 @@ def test_people_who_are_twice_are_found(block):
 
 
 def test_persons_are_whole_and_begin_with_their_first_record(files):
-    found = deduplicate(first_rows(files.a, 150), files.plan(blocked=False), ENOUGH, silent)
+    found = deduplicate(first_rows(files.a, 150), files.plan(blocked=False), ENOUGH, quiet)
     assert found.person.shape == (150,)
     assert (found.person <= np.arange(150)).all()
     assert (found.person[found.person] == found.person).all()

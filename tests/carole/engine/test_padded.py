@@ -23,13 +23,10 @@ from gemel.common.errors import GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification.model.padding import Padding
+from tests.carole.engine.progress import quiet
 from tests.carole.engine.test_block_keyed import SEED
 
 N = 1500
-
-
-def quiet(stage: str, fraction: float) -> None:
-    pass
 
 
 def compared(padding: Padding | None) -> tuple[LinkagePlan, Candidates, KeptPairs, list[np.ndarray], dict]:

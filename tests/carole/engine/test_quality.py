@@ -20,15 +20,12 @@ from gemel.carole.engine.run_documents import findings
 from gemel.carole.engine.whole_files import WholeFiles
 from gemel.common.encoding.signature_sets import FieldSignatures
 from gemel.common.errors import ErrorCode, GemelError
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(1 << 30, 1)
 FILES = built_files(500, 250, np.random.default_rng(1), clustered=True)
 SMALL = built_files(160, 80, np.random.default_rng(2), clustered=False)
 PLAN = built_plan(1, 0)
-
-
-def quiet(stage: str, done: float) -> None:
-    pass
 
 
 def linked(plan: LinkagePlan) -> Linkage:

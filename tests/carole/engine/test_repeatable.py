@@ -35,16 +35,13 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.common.specification.model.quality import QualitySpec
+from tests.carole.engine.progress import quiet
 
 SEED = Seed(bytes(range(32)))
 NOISE = {side: NoiseKey(bytes([number + 1]) * 32) for number, side in enumerate(Side)}
 Files = Mapping[Side, pl.DataFrame]
 Pairs = dict[tuple[str, str], tuple[float, float, bool]]
 """By the identifiers of a pair's records: match probability, link probability, whether it is a link."""
-
-
-def quiet(stage: str, done: float) -> None:
-    pass
 
 
 def made(n: int, mode: str) -> tuple[Specification, dict[Side, pl.DataFrame]]:

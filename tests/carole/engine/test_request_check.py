@@ -18,12 +18,9 @@ from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from tests.carole.engine.progress import quiet
 
 N = 200
-
-
-def quiet(stage: str, done: float) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")

@@ -21,14 +21,11 @@ from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from tests.carole.engine.progress import quiet
 
 RESOURCES = Resources(2 << 30, 2)
 DIGESTS = bytes(range(32)), bytes(range(32, 64))
 Asked = tuple[LinkagePlan, Candidates, KeptPairs, dict[Side, Encoded]]
-
-
-def quiet(stage: str, done: float) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ from gemel.common.pki.provisioning import Provisioned
 from gemel.common.specification import Specification
 from gemel.common.wire.resolved_share import ResolvedShare, open_share
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
+from tests.carole.engine.progress import quiet
 
 N, RUN = 300, "r" * 32
 
@@ -61,10 +62,6 @@ class Case:
         key = SealingKey.load(parties.parties[str(side)].sealing)
         context = SealContext(self.spec.project, RUN, str(side))
         return open_share(key, context, sealed, self.rows[side], len(self.records[side]))
-
-
-def quiet(stage: str, done: float) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")

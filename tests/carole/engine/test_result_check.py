@@ -23,6 +23,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
+from tests.carole.engine.progress import quiet
 
 DRAWS = 2
 
@@ -35,10 +36,6 @@ class Case:
     plan: LinkagePlan
     result: ResolutionResult
     rows: tuple[np.ndarray, np.ndarray]
-
-
-def quiet(stage: str, done: float) -> None:
-    pass
 
 
 @pytest.fixture(scope="module", params=["one_to_one", "one_to_many", "none"])

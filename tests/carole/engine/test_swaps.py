@@ -10,14 +10,11 @@ import pytest
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.errors import GemelError
+from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 N, COMMON = 600, 400
-
-
-def silent(stage, fraction):
-    assert 0 <= fraction <= 1
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +52,8 @@ def found(run, selected):
 @pytest.mark.parametrize("rules", [(), (RulePlan("born", ("born",)), RulePlan("family", ("family",)))])
 def test_exchanged_names_are_found(files, rules):
     a, b, swapped = files
-    without = link(a, b, plan(rules=rules), ENOUGH, silent)
-    crossed = link(a, b, plan(rules=rules, swaps=(("given", "family"),)), ENOUGH, silent)
+    without = link(a, b, plan(rules=rules), ENOUGH, quiet)
+    crossed = link(a, b, plan(rules=rules, swaps=(("given", "family"),)), ENOUGH, quiet)
     assert found(without, swapped)[0] < 0.5
     share, false = found(crossed, swapped)
     assert share > 0.9
@@ -74,10 +71,10 @@ def test_exchanged_names_are_found(files, rules):
 def test_schemes_dependence_and_threads(files):
     a, b, swapped = files
     for settings in ({"scheme": "exact"}, {"scheme": "log_lr_weighted"}, {"dependence": "decomposable"}):
-        run = link(a, b, plan(swaps=(("given", "family"),), **settings), ENOUGH, silent)
+        run = link(a, b, plan(swaps=(("given", "family"),), **settings), ENOUGH, quiet)
         assert found(run, swapped)[0] > 0.9, settings
-    one = link(a, b, plan(swaps=(("given", "family"),)), replace(ENOUGH, threads=1), silent)
-    three = link(a, b, plan(swaps=(("given", "family"),)), replace(ENOUGH, threads=3), silent)
+    one = link(a, b, plan(swaps=(("given", "family"),)), replace(ENOUGH, threads=1), quiet)
+    three = link(a, b, plan(swaps=(("given", "family"),)), replace(ENOUGH, threads=3), quiet)
     assert np.array_equal(one.links, three.links)
 
 
@@ -99,5 +96,5 @@ def test_swaps_that_make_no_sense_are_refused(files):
             SignatureSet("", N, {**b.fields, "born": short.fields["born"]}, {}),
             LinkagePlan(fields, swaps=(("given", "born"),)),
             ENOUGH,
-            silent,
+            quiet,
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import pytest
 from hypothesis import strategies as st
@@ -440,11 +441,10 @@ def test_every_action_has_a_row_and_every_row_an_actor() -> None:
     assert all(State.ERASED not in row.states for row in TRANSITIONS)
 
 
-@pytest.mark.parametrize("action", sorted(set(Action) - WITHOUT_ROW))
 @pytest.mark.parametrize("actor", [*Role, OWNER, SYSTEM])
-def test_only_those_in_the_table_may(action: Action, actor: str) -> None:
-    rows = [row for row in TRANSITIONS if row.action is action]
-    for state in State:
+def test_only_those_in_the_table_may(actor: str) -> None:
+    for action, state in product(sorted(set(Action) - WITHOUT_ROW), State):
+        rows = [row for row in TRANSITIONS if row.action is action]
         project = new(state=state)
         if any(actor in row.who and state in row.states for row in rows):
             assert permit(project, actor, action).action is action

@@ -23,7 +23,6 @@ from gemel.carole.service.linking import carry_out
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
 from gemel.common.disclosure_measures import MEASURES
-from gemel.common.encoding import to_bytes
 from gemel.common.encoding.decoys import with_decoys
 from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
@@ -31,7 +30,6 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side
 from gemel.common.pki.reader import Reader
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from gemel.common.wire import chunk_slices, root_digest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.specifications import heading
@@ -85,12 +83,7 @@ class Contribution(trial.Contribution):
         if spec.decoys:
             columns = with_decoys(columns, spec, NoiseKey.generate())
         self.encoded = encode_records(columns, spec, SEED, 1, variables=values, decoys=spec.decoys)
-        self.sets = self.encoded.sets
-        self.layout = self.encoded.layout
-        self.payload = b"".join(to_bytes(self.sets))
-        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
-        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
-        self.root = root_digest(self.digests)
+        self.cut(self.encoded.sets, layout=self.encoded.layout)
 
 
 @pytest.fixture
@@ -365,12 +358,14 @@ def killed_at_each_point(carole: Deployment, folder: Path, points: tuple[str, ..
         yield point
 
 
+@pytest.mark.parametrize("points", [POINTS[2:], pytest.param(POINTS, marks=pytest.mark.long)], ids=["one", "all"])
 def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, points: tuple[str, ...]
 ) -> None:
+    """The first two points: `test_coded_runs` and the next test."""
     contributed(carole, "0.01", monkeypatch)
     run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
-    for point in killed_at_each_point(carole, tmp_path):
+    for point in killed_at_each_point(carole, tmp_path, points):
         found, project = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
         if point == "committed":
             assert (found.state, project.state) == (RunState.DONE, State.HELD)
@@ -382,7 +377,7 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
                 report(carole, run)
             assert caught.value.code is ErrorCode.NOT_FOUND
             assert not {"assess", "hold", "release"} & set(actions(carole))
-    assert carole.store.runs.get("trial", run).attempt == 3
+    assert carole.store.runs.get("trial", run).attempt == len(points)
 
 
 COARSENED = """\

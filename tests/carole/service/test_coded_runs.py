@@ -26,6 +26,7 @@ from tests.carole.deployment import Deployment
 from tests.carole.service import test_assessed_runs as open_mode
 from tests.carole.service.test_assessed_runs import (
     COMMON,
+    POINTS,
     RESOURCES,
     TEXT,
     Contribution,
@@ -134,12 +135,13 @@ def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     assert not {"assess", "release"} & set(actions(carole))
 
 
+@pytest.mark.parametrize("points", [POINTS[:1], pytest.param(POINTS, marks=pytest.mark.long)], ids=["one", "all"])
 def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, points: tuple[str, ...]
 ) -> None:
     run, _, made = waiting(carole, specification("0.01"), monkeypatch)
     put(carole, run, RESOLUTION_RESULT, made)
-    for point in killed_at_each_point(carole, tmp_path):
+    for point in killed_at_each_point(carole, tmp_path, points):
         found, known = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
         if point == "committed":
             assert (found.state, known.state) == (RunState.DONE, State.HELD)

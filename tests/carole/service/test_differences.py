@@ -16,12 +16,10 @@ from sqlalchemy import text as statement
 from gemel.carole.configuration import load_carole
 from gemel.carole.projects import Policy, State
 from gemel.carole.service.linking import carry_out
-from gemel.common.encoding import to_bytes
 from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
-from gemel.common.wire import chunk_slices, root_digest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
@@ -51,11 +49,7 @@ class Contribution(trial.Contribution):
                 values[name] = pl.Series([code % LEVELS[name] for code in drawn], dtype=pl.Int32)
         columns = {column: frame[column] for column in frame.columns}
         self.encoded = encode_records(columns, load_specification(text), SEED, 1, variables=values)
-        self.sets, self.layout = self.encoded.sets, self.encoded.layout
-        self.payload = b"".join(to_bytes(self.sets))
-        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
-        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
-        self.root = root_digest(self.digests)
+        self.cut(self.encoded.sets, layout=self.encoded.layout)
 
 
 def run(

@@ -5,7 +5,6 @@ Twenty near-copies each of 40 people in 2,000, through the real Carole, in modes
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import polars as pl
@@ -20,12 +19,10 @@ from gemel.carole.projects import State
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
 from gemel.common.cleaning import clean
-from gemel.common.encoding import to_bytes
 from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification
-from gemel.common.wire import chunk_slices, root_digest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment
 from tests.carole.service.test_assessed_runs import carole, herself, lease, project, report
@@ -65,11 +62,7 @@ class Contribution(trial.Contribution):
         spec = load_specification(text)
         cleaned = clean(frame.with_columns(pl.col("sex").str.to_lowercase()), spec, side)
         self.encoded = encode_records(cleaned.columns, spec, SEED, 1, variables=cleaned.variables)
-        self.sets, self.layout = self.encoded.sets, self.encoded.layout
-        self.payload = b"".join(to_bytes(self.sets))
-        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
-        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
-        self.root = root_digest(self.digests)
+        self.cut(self.encoded.sets, layout=self.encoded.layout)
 
 
 def carried_out(

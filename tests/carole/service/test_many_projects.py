@@ -1,4 +1,4 @@
-"""Twenty projects at once, of the same custodians at one Carole with one worker: each ends with its own links."""
+"""Projects at once, of the same custodians at one Carole with one worker: each ends with its own links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from tests.carole.deployment import Deployment, make_upload, people
 from tests.carole.service.test_worker import eventually
 
 N = 60
-PROJECTS = {f"of-{number}": number for number in range(20)}
 
 
 def shared(number: int) -> int:
@@ -46,14 +45,16 @@ def linked(carole: Deployment, project: str, run: str, orders: dict[Side, np.nda
     return set(zip(alices.tolist(), bobs.tolist(), strict=True))
 
 
-def test_twenty_projects_at_once(parties: Provisioned, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number_of", [4, pytest.param(20, marks=pytest.mark.long)])
+def test_projects_at_once(parties: Provisioned, tmp_path: Path, number_of: int) -> None:
+    numbers = {f"of-{number}": number for number in range(number_of)}
     carole = Deployment(parties, tmp_path / "carole")
     carole.records = N
     try:
         carole.start(Supervisor)
 
         def conduct(project: str) -> tuple[str, dict[Side, np.ndarray]]:
-            number, orders = PROJECTS[project], {}
+            number, orders = numbers[project], {}
             carole.keyed(project)
             for side, first in ((Side.ALICE, 0), (Side.BOB, N - shared(number))):
                 frame = people(N, offset=1000 * number + first)
@@ -62,12 +63,12 @@ def test_twenty_projects_at_once(parties: Provisioned, tmp_path: Path) -> None:
                 carole.custodian(side, project).contribute(upload)
             return carole.coordinator().start(project).run, orders
 
-        with ThreadPoolExecutor(len(PROJECTS)) as threads:
-            begun = dict(zip(PROJECTS, threads.map(conduct, PROJECTS), strict=True))
+        with ThreadPoolExecutor(number_of) as threads:
+            begun = dict(zip(numbers, threads.map(conduct, numbers), strict=True))
         states = lambda: {carole.store.runs.get(name, run).state for name, (run, _) in begun.items()}  # noqa: E731
         eventually(lambda: states() <= {RunState.DONE, RunState.FAILED}, 600)
         for name, (run, orders) in begun.items():
-            expected = {(N - shared(PROJECTS[name]) + person, person) for person in range(shared(PROJECTS[name]))}
+            expected = {(N - shared(numbers[name]) + person, person) for person in range(shared(numbers[name]))}
             assert linked(carole, name, run, orders) == expected, name
             assert carole.store.projects.get(name).state is State.RELEASED
             actions = [entry.action for entry in carole.store.audit.entries(name)]

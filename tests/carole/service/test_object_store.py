@@ -14,10 +14,10 @@ from gemel.common.pki.provisioning import Provisioned
 from tests.carole.deployment import Deployment
 from tests.carole.service.test_readiness import get
 from tests.carole.service.test_worker import COMMON, contribute, eventually, opened
-from tests.carole.store.object_store import ObjectStore, object_store
+from tests.carole.store.object_store import ObjectStore, object_server, object_store
 from tests.ports import free_port
 
-__all__ = ["object_store"]
+__all__ = ["object_server", "object_store"]
 
 
 def test_a_run_with_blobs_in_a_bucket_waits_until_the_store_takes_its_credentials_again(

@@ -19,8 +19,12 @@ from pathlib import Path
 
 import grpc
 import pytest
+import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from typer.testing import CliRunner
 
+from gemel.carole.__main__ import main as carole_main
+from gemel.common.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
@@ -77,7 +81,9 @@ def launch(parties: Provisioned, tmp_path: Path) -> Iterator[Callable[[], tuple[
     deployment = Deployment(parties, tmp_path / "carole")
     started: list[Process] = []
 
-    def start() -> tuple[Process, Deployment]:
+    def start(level: str = "info") -> tuple[Process, Deployment]:
+        text = deployment.configuration.read_text()
+        deployment.configuration.write_text(text.replace("log_level: info", f"log_level: {level}"))
         started.append(Process(deployment.configuration, tmp_path))
         return started[-1], deployment
 
@@ -211,15 +217,10 @@ def test_stopped_with_calls_under_way_all_end_or_are_called_again(
 
 
 def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
-    launch: Callable[[], tuple[Process, Deployment]],
+    launch: Callable[..., tuple[Process, Deployment]],
 ) -> None:
     """A whole run with refusals of every kind, at the most verbose log level, searched for planted values."""
-    process, deployment = launch()
-    process.address()
-    process.end(signal.SIGTERM)
-    text = deployment.configuration.read_text()
-    deployment.configuration.write_text(text.replace("log_level: info", "log_level: debug"))
-    process, _ = launch()
+    process, deployment = launch("debug")
     deployment.connect_to(process.address())
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
@@ -267,22 +268,27 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
             assert form not in "".join(reported)
 
 
-def issue(configuration: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "gemel.carole", "--config", configuration],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=60,
-    )
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    _, _, reported = ("\n" + done.stderr).partition("\nError: ")
-    assert reported
-    return reported
+Refused = Callable[[Path], str]
 
 
-def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_path: Path) -> None:
+@pytest.fixture
+def issue(capfd: pytest.CaptureFixture[str]) -> Refused:
+    """What a service that does not start reports, in this process."""
+
+    def refused(configuration: Path) -> str:
+        capfd.readouterr()
+        try:
+            assert carole_main(["--config", str(configuration)]) == 1
+        finally:
+            structlog.reset_defaults()
+        _, _, reported = ("\n" + capfd.readouterr().err).partition("\nError: ")
+        assert reported
+        return reported
+
+    return refused
+
+
+def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_path: Path, issue: Refused) -> None:
     deployment = Deployment(parties, tmp_path / "carole")
     good = deployment.configuration.read_text()
 
@@ -302,6 +308,9 @@ def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_pat
         taken.listen()
         assert "cannot listen" in configured("127.0.0.1:0", f"127.0.0.1:{taken.getsockname()[1]}")
     assert "no-such-file" in issue(tmp_path / "no-such-file.yaml")
+    command = [sys.executable, "-m", "gemel.carole", "--config", tmp_path / "no-such-file.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stderr.startswith("Error: ")) == (1, True), done.stderr
     deployment.configuration.write_text(good)
     deployment.start()
     assert "another service is using this folder" in issue(deployment.configuration)
@@ -309,7 +318,7 @@ def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_pat
 
 
 def test_without_her_database_she_neither_starts_nor_sweeps(
-    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
+    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload], issue: Refused
 ) -> None:
     process, deployment = launch()
     deployment.connect_to(process.address())
@@ -333,9 +342,8 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
 
 
 def gemel(*words: str) -> None:
-    command = [sys.executable, "-m", "gemel.common.command", "carole", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    result = CliRunner().invoke(app, ["carole", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
 
 
 def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_back(

@@ -41,10 +41,11 @@ def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.02
     while not condition():
         assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(0.3, 1.3 * pause)
 
 
 def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:
@@ -173,6 +174,7 @@ def test_the_worker_ends_with_its_carole(carole: Deployment) -> None:
     eventually(lambda: process.poll() is not None)
 
 
+@pytest.mark.long
 def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deployment) -> None:
     """Three times, by its supervisor started again; then the project is erased."""
     program = Path(carole.root / "dying.py")

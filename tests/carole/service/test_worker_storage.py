@@ -69,7 +69,7 @@ def stopped(server: Postgres) -> Iterator[None]:
         server.start()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def failing(
     request: pytest.FixtureRequest, parties: Provisioned, tmp_path: Path
 ) -> Iterator[tuple[Deployment, Callable[[], object]]]:

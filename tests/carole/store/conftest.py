@@ -126,6 +126,19 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.database()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each test is of either database in `make long`; of one of the two, in turn, before."""
+    own = [item for item in items if item.path.parent == Path(__file__).parent and "url" in item.fixturenames]
+    functions: dict[object, set[str]] = {}
+    for item in own:
+        functions.setdefault(item.function, set()).add(item.callspec.params["url"])
+    chosen = {function: sorted(urls)[number % len(urls)] for number, (function, urls) in enumerate(functions.items())}
+    for item in own:
+        if item.callspec.params["url"] != chosen[item.function]:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -178,5 +191,12 @@ def store(open_store: Callable[[], Store]) -> Store:
 
 
 @pytest.fixture(scope="session")
+def small() -> dict[Side, Contribution]:
+    """Of one chunk each."""
+    return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
+
+
+@pytest.fixture(scope="session")
 def contributions() -> dict[Side, Contribution]:
+    """Of several chunks each."""
     return {Side.ALICE: Contribution(1), Side.BOB: Contribution(2)}

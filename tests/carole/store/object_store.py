@@ -79,6 +79,14 @@ class ObjectStore:
         assert self._process is not None
         self._process.send_signal(18)
 
+    def empty(self) -> None:
+        """Without objects, reachable, and with all rights for the user and the right key in the file."""
+        self.resume()
+        self.allow("s3:*")
+        self.write_credentials(self.key, self.secret)
+        for path in self.objects(""):
+            self.change(path, None, "")
+
     def stop(self) -> None:
         """End it; what it had is lost."""
         if self._process is not None:
@@ -130,11 +138,18 @@ class ObjectStore:
         )
 
 
-@pytest.fixture
-def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """An S3 server of the test's own."""
+@pytest.fixture(scope="session")
+def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """An S3 server."""
     for module in ("moto", "flask", "obstore"):
         pytest.importorskip(module)
     made = ObjectStore(tmp_path_factory.mktemp("object-store"))
     yield made
     made.stop()
+
+
+@pytest.fixture
+def object_store(object_server: ObjectStore) -> ObjectStore:
+    """The server, empty and as it was when it was started."""
+    object_server.empty()
+    return object_server

@@ -24,11 +24,6 @@ LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
 ARTIFACTS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows of bob"], RESOLUTION_REQUEST: [LONG]}
 
 
-@pytest.fixture(scope="session")
-def small() -> dict[Side, Contribution]:
-    return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
-
-
 @pytest.fixture
 def waiting(store: Store, small: dict[Side, Contribution]) -> Store:
     contributed(store, small)

@@ -27,8 +27,8 @@ Change = Callable[[Connection], None]
 
 
 @pytest.fixture
-def filled(store: Store, contributions: dict[Side, Contribution]) -> Store:
-    contributed(store, contributions)
+def filled(store: Store, small: dict[Side, Contribution]) -> Store:
+    contributed(store, small)
     return store
 
 
@@ -178,21 +178,20 @@ def test_a_log_signed_again_by_carole_is_found_with_kept_checkpoints(
     assert caught.value.code is ErrorCode.AUDIT
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_database_rolled_back_to_a_copy_and_a_log_started_again(
     tmp_path: Path,
     identity: Identity,
     open_store: Callable[[], Store],
     url: str,
-    contributions: dict[Side, Contribution],
+    small: dict[Side, Contribution],
 ) -> None:
-    if not url.startswith("sqlite"):
-        pytest.skip("copies the file of SQLite")
     store = open_store()
     store.projects.create(NEW, "coordinator")
     store.close()
     shutil.copy(tmp_path / "carole.db", tmp_path / "old.db")
     store = open_store()
-    contributed(store, contributions)
+    contributed(store, small)
     kept = store.audit.checkpoint()
     store.close()
     initialise(f"sqlite:///{tmp_path / 'new.db'}", tmp_path / "new", identity, lambda: 1)

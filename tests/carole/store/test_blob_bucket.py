@@ -22,13 +22,13 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
-from tests.carole.store.object_store import ObjectStore, object_store
+from tests.carole.store.object_store import ObjectStore, object_server, object_store
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_provision import another_database, refused
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed
 
-__all__ = ["object_store"]
+__all__ = ["object_server", "object_store"]
 
 Open = Callable[[], Store]
 
@@ -62,11 +62,6 @@ def open_here(url: str, bucket: Bucket, vault: Vault, identity: Identity) -> Ite
     yield open_again
     for store in opened:
         store.close()
-
-
-@pytest.fixture
-def small() -> dict[Side, Contribution]:
-    return {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}
 
 
 def of_payloads(object_store: ObjectStore) -> dict[str, int]:

@@ -22,11 +22,6 @@ YEAR_MS = 365 * 24 * 3600 * 1000
 SHARES = {str(Role.COORDINATOR): [b"{}"]}
 
 
-@pytest.fixture(scope="session")
-def small() -> dict[Side, Contribution]:
-    return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
-
-
 def erased(store: Store) -> int:
     """What retention erases; nothing where the clock is not believed."""
     try:

@@ -16,10 +16,10 @@ REASON = "the committee of data protection has withdrawn"
 
 
 def test_a_refusal_survives_a_restart_and_its_upload_does_not(
-    open_store: Callable[[], Store], contributions: dict[Side, Contribution]
+    open_store: Callable[[], Store], small: dict[Side, Contribution]
 ) -> None:
     store = open_store()
-    contributed(store, contributions)
+    contributed(store, small)
     store.runs.start("trial", "coordinator", "request", "0" * 32)
     lease = store.runs.take("worker")
     assert lease is not None
@@ -36,7 +36,7 @@ def test_a_refusal_survives_a_restart_and_its_upload_does_not(
     store.projects.approve("trial", Role.CUSTODIAN_B, "bob", DIGEST, b"s" * 64)
     project = store.projects.get("trial")
     assert (project.state, dict(project.declines)) == (State.KEYED, {})
-    again = contributions[Side.BOB]
+    again = small[Side.BOB]
     store.uploads.begin("trial", Side.BOB, "bob", "c" * 32, again.layout)
     again.put(store, Side.BOB, "c" * 32)
     again.commit(store, Side.BOB, "c" * 32)

@@ -13,10 +13,10 @@ from gemel.carole.store.former_projects import DAYS, FormerProjects
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.common.parties import Role
 from tests.carole.store.conftest import Clock
-from tests.carole.store.test_runs import ready, release, small
+from tests.carole.store.test_runs import ready, release
 from tests.carole.trial import DIGEST, NEW, PROJECT, keyed
 
-__all__ = ["ready", "small"]
+__all__ = ["ready"]
 
 DAY_MS = 24 * 3600 * 1000
 NONE = FormerProjects(0, 0)

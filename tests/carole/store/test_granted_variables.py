@@ -25,11 +25,6 @@ LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
 GRANTED = replace(NEW, transfers=(TO_BOB, TO_INSTITUTE), grants={**NEW.grants, Role.CUSTODIAN_B: Grant.LINKS})
 
 
-@pytest.fixture(scope="session")
-def small() -> dict[Side, Contribution]:
-    return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
-
-
 @pytest.fixture
 def released(store: Store, small: dict[Side, Contribution]) -> Store:
     contributed(store, small, GRANTED)

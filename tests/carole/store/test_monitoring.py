@@ -44,12 +44,12 @@ def test_a_project_on_its_way(store: Store, clock: Clock, contributions: dict[Si
     assert (found.payloads, found.stored_bytes) == (1, found.open_bytes)
 
 
-def test_runs_their_queue_and_their_lease(store: Store, clock: Clock, contributions: dict[Side, Contribution]) -> None:
+def test_runs_their_queue_and_their_lease(store: Store, clock: Clock, small: dict[Side, Contribution]) -> None:
     monitoring = store.monitoring
-    contributed(store, contributions)
+    contributed(store, small)
     before = monitoring.figures()
     assert (before.open_uploads, before.payloads) == (0, 2)
-    assert before.stored_bytes == sum(len(each.payload) for each in contributions.values())
+    assert before.stored_bytes == sum(len(each.payload) for each in small.values())
     store.runs.start(PROJECT, "coordinator", "request", "e" * 32)
     clock.now += 7_000
     found = monitoring.figures()
@@ -68,10 +68,8 @@ def test_runs_their_queue_and_their_lease(store: Store, clock: Clock, contributi
     assert found.audit_entries > before.audit_entries
 
 
-def test_figures_of_the_last_run_are_summed_over_its_halves(
-    store: Store, contributions: dict[Side, Contribution]
-) -> None:
-    contributed(store, contributions)
+def test_figures_of_the_last_run_are_summed_over_its_halves(store: Store, small: dict[Side, Contribution]) -> None:
+    contributed(store, small)
     store.runs.start(PROJECT, "coordinator", "request", "e" * 32)
     lease = store.runs.take("worker")
     assert lease is not None
@@ -88,10 +86,8 @@ def test_figures_of_the_last_run_are_summed_over_its_halves(
         assert connection.execute(select(run_figures)).all() == []
 
 
-def test_what_is_due_is_what_retention_then_erases(
-    store: Store, clock: Clock, contributions: dict[Side, Contribution]
-) -> None:
-    contributed(store, contributions)
+def test_what_is_due_is_what_retention_then_erases(store: Store, clock: Clock, small: dict[Side, Contribution]) -> None:
+    contributed(store, small)
     assert store.monitoring.figures().due == 0
     clock.now += 7 * DAY_MS
     assert store.monitoring.figures().due == 2
@@ -101,9 +97,9 @@ def test_what_is_due_is_what_retention_then_erases(
 
 
 def test_the_checks_pass_and_leave_no_trace(
-    store: Store, url: str, tmp_path: Path, contributions: dict[Side, Contribution]
+    store: Store, url: str, tmp_path: Path, small: dict[Side, Contribution]
 ) -> None:
-    contributed(store, contributions)
+    contributed(store, small)
     before = store.monitoring.figures(), sorted(tmp_path.rglob("*"))
     for _ in range(3):
         store.monitoring.check_database()
@@ -118,10 +114,9 @@ def test_the_checks_pass_and_leave_no_trace(
         assert found == "0"
 
 
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_a_standby_is_not_ready(store: Store, url: str) -> None:
     """What a failover does: connections end, and the next ones are to a database that can only be read."""
-    if url.startswith("sqlite"):
-        pytest.skip("a file has no standby")
     store.monitoring.check_database()
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:

@@ -23,7 +23,8 @@ COUNT = 6
 
 
 @pytest.fixture(
-    params=[chunk_packing.PACK_BYTES, 2 * CHUNK_BYTES + 100, 1], ids=["one file", "two chunks a file", "alone"]
+    params=[chunk_packing.PACK_BYTES, 2 * CHUNK_BYTES + 100, pytest.param(1, marks=pytest.mark.long)],
+    ids=["one file", "two chunks a file", "alone"],
 )
 def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(chunk_packing, "PACK_BYTES", request.param)

@@ -28,11 +28,6 @@ from tests.carole.trial import DIGEST, NEW, PROJECT, Contribution, contributed
 
 
 @pytest.fixture
-def small() -> dict[Side, Contribution]:
-    return {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}
-
-
-@pytest.fixture
 def full(open_store: Callable[[], Store], small: dict[Side, Contribution]) -> Callable[[], Store]:
     """Opens a store with two contributions, which is closed now."""
     store = open_store()
@@ -278,11 +273,10 @@ def replaced(path: Path) -> None:
 
 
 @pytest.mark.parametrize("slip", [renamed, replaced])
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_database_that_vanishes_under_a_running_carole_takes_no_write(
     open_store: Callable[[], Store], url: str, tmp_path: Path, slip: Callable[[Path], None]
 ) -> None:
-    if not url.startswith("sqlite"):
-        pytest.skip("the file is SQLite's")
     path = tmp_path / "carole.db"
     store = open_store()
     store.projects.create(NEW, "coordinator")
@@ -295,11 +289,10 @@ def test_a_database_that_vanishes_under_a_running_carole_takes_no_write(
     assert list(open_store().projects.get(PROJECT).approvals) == [Role.CUSTODIAN_A]
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_write_that_was_committed_to_a_moved_file_is_not_acknowledged(
     open_store: Callable[[], Store], url: str, tmp_path: Path
 ) -> None:
-    if not url.startswith("sqlite"):
-        pytest.skip("the file is SQLite's")
     store = open_store()
     database = Database(url)
     database.holder = store.holder

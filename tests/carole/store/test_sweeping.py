@@ -324,12 +324,11 @@ def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, t
     assert store.sweep() == Swept(0, 0), "what rows reach is not judged by who wrote it"
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_reader_delays_neither_an_erasure_nor_for_long_the_end_of_its_traces(
     running: Running, url: str, tmp_path: Path
 ) -> None:
     """A backup reads for long. What it holds back in SQLite's write-ahead log is gone after the next sweep."""
-    if not url.startswith("sqlite"):
-        pytest.skip("what PostgreSQL keeps on its disk is its operator's")
     store, _, _ = running
     keys = kept(url, tmp_path / "blobs").keys
 

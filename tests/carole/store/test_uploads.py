@@ -67,12 +67,7 @@ def test_the_codes_are_read_by_themselves(store: Store, variables: int) -> None:
     rng = np.random.default_rng(2)
     held = {f"v{i}": VariableCodes(9, rng.integers(-1, 9, rows).astype(np.int16)) for i in range(variables)}
     given = Contribution(1, rows=9_000)
-    given.sets = (replace(given.sets[0], rule="born"), SignatureSet(CODES, rows, {}, {}, held))
-    given.layout = layout_of(given.sets, rows)
-    given.payload = b"".join(to_bytes(given.sets))
-    given.chunks = [given.payload[part] for part in chunk_slices(len(given.payload))]
-    given.digests = [hashlib.sha256(chunk).digest() for chunk in given.chunks]
-    given.root = root_digest(given.digests)
+    given.cut((replace(given.sets[0], rule="born"), SignatureSet(CODES, rows, {}, {}, held)), rows)
     contributed(store, {Side.ALICE: given})
     found = store.uploads.codes(PROJECT, Side.ALICE)
     assert found.layout == given.sets[1].layout
@@ -152,12 +147,7 @@ def in_blocks(seed: int, samples: str) -> Contribution:
     """A contribution of mode block_keyed, with samples of this name."""
     given = Contribution(seed, rows=300)
     fields = given.sets[0].fields
-    given.sets = (replace(given.sets[0], rule="born"), SignatureSet(samples, 300, fields, {}))
-    given.layout = layout_of(given.sets, 300)
-    given.payload = b"".join(to_bytes(given.sets))
-    given.chunks = [given.payload[part] for part in chunk_slices(len(given.payload))]
-    given.digests = [hashlib.sha256(chunk).digest() for chunk in given.chunks]
-    given.root = root_digest(given.digests)
+    given.cut((replace(given.sets[0], rule="born"), SignatureSet(samples, 300, fields, {})), 300)
     return given
 
 

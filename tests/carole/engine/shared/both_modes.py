@@ -27,6 +27,7 @@ from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.party import Party
 from gemel.common.sharing.vouched_openings import Opening
 from gemel.common.specification import Specification, load_specification
+from tests.carole.engine.progress import quiet
 from tests.specifications import heading
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
@@ -107,10 +108,6 @@ class BothModes:
     def named(self, side: Side) -> np.ndarray:
         """What a custodian reads of its parts: the numbers of the kept pairs' rows."""
         return np.bitwise_xor.reduce([np.frombuffer(part, dtype=np.uint32) for part in self.parts[side]])
-
-
-def quiet(stage: str, fraction: float) -> None:
-    """No progress."""
 
 
 def encoded_files(spec: Specification, n: int, common: int) -> tuple[Encoded, Encoded]:
