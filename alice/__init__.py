@@ -1,6 +1,6 @@
 """Alice: a custodian, on the specification's side `alice`.
 
-The program is `common.custodian`; this package only defines in what Alice differs from Bob. It imports nothing of the
+The program is `custodian`; this package only defines in what Alice differs from Bob. It imports nothing of the
 other parties.
 """
 

@@ -3,8 +3,7 @@
 import sys
 
 from gemel.alice import PARTY
-from gemel.alice.commands import load_gate
-from gemel.common.custodian.program import main
+from gemel.custodian.program import main
 
 if __name__ == "__main__":
-    sys.exit(main(PARTY, load_gate=load_gate))
+    sys.exit(main(PARTY))

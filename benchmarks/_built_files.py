@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine import FieldPlan, LinkagePlan
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.specification import LEVELS
 
 BITS = 256

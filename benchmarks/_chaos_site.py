@@ -18,7 +18,6 @@ import alice
 import bob
 from benchmarks._chaos_metrics import Page
 from gemel.carole.configuration import template as carole_yaml
-from gemel.common.custodian.templates import custodian_yaml
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.certificates import Validity
@@ -28,6 +27,7 @@ from gemel.coordinator.client.client_configuration import template as coordinato
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess, make_store
+from gemel.custodian.templates import custodian_yaml
 
 CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
 SERVICES = ("carole", "alice", "bob")

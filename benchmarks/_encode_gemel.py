@@ -14,14 +14,14 @@ import sys
 import time
 from pathlib import Path
 
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.records.csv_file import csv_batches
 from gemel.common.records.sources import CsvSource
 from gemel.common.records.table import joined
 from gemel.common.specification import Specification, load_specification
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import Encoded, encode_records
 
 
 def run(path: Path, spec: Specification, threads: int) -> tuple[Encoded, dict[str, float]]:

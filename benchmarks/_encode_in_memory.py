@@ -22,23 +22,23 @@ import numpy as np
 import polars as pl
 
 from gemel.common.configuration import size_in_bytes
-from gemel.common.custodian.memory import MemoryLimit, high_water
-from gemel.common.custodian.source.cleaned_file import read_into
-from gemel.common.custodian.source.drawing import drawn_records
-from gemel.common.custodian.state.encrypted_file import encrypted_file
-from gemel.common.custodian.state.row_map import RowMapWriter
-from gemel.common.custodian.state.working_tables import WorkingFolder
-from gemel.common.custodian.steps.signing import portions
-from gemel.common.encoding import to_bytes
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.vault import DataKey
 from gemel.common.parties import Side
 from gemel.common.records.sources import CsvSource, Source
+from gemel.common.signatures import to_bytes
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import generate
-from gemel.risk.leakage.leakage_assessment import assess
+from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.memory import MemoryLimit, high_water
+from gemel.custodian.source.cleaned_file import read_into
+from gemel.custodian.source.drawing import drawn_records
+from gemel.custodian.state.encrypted_file import encrypted_file
+from gemel.custodian.state.row_map import RowMapWriter
+from gemel.custodian.state.working_tables import WorkingFolder
+from gemel.custodian.steps.signing import portions
 
 FIELDS = (
     "{{name: date_of_birth, kind: date, date: {{order: ymd}}, bits: {bits}}}",

@@ -22,16 +22,16 @@ from gemel.carole.engine.held_sets import contribution_of
 from gemel.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution_request import ResolutionRequest
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.categories import labels_by_code
-from gemel.common.encoding.layout import CODES
-from gemel.common.encoding.records import Encoded, encode_records
-from gemel.common.encoding.signature_sets import VariableCodes
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.signature_sets import VariableCodes
 from gemel.common.specification import Specification, encoding_digest
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, trait_variables, with_traits
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.encoding.records import Encoded, encode_records
 
 Files = Mapping[Side, pl.DataFrame]
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
 from benchmarks._leakage_joins import recognised_groups, shared_rows, size_alignment
 from benchmarks._leakage_study import ABOVE_CHANCE, MAXIMUM, NAMES, OVERLAPS, Line, Study
-from gemel.common.encoding import SignatureSet
-from gemel.common.encoding.blocking_keys import key_text
-from gemel.common.encoding.padding import min_size, rows_of_rules
-from gemel.common.encoding.records import encode_rows
+from gemel.common.signatures import SignatureSet
 from gemel.common.specification import BlockingKey, BlockingRule, Specification
-from gemel.risk.leakage import (
+from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.custodian.encoding.padding import min_size, rows_of_rules
+from gemel.custodian.encoding.records import encode_rows
+from gemel.custodian.leakage import (
     UNKNOWN,
     BlockView,
     FieldView,
@@ -30,10 +30,10 @@ from gemel.risk.leakage import (
     score,
     similarity_graph_alignment,
 )
-from gemel.risk.leakage.block_view import BlockAttack, known_by_block
-from gemel.risk.leakage.chaining import CLASSES, chained_alignment, value_classes
-from gemel.risk.leakage.own_file import truth_of
-from gemel.risk.leakage.pairs import paired_signatures, paired_values
+from gemel.custodian.leakage.block_view import BlockAttack, known_by_block
+from gemel.custodian.leakage.chaining import CLASSES, chained_alignment, value_classes
+from gemel.custodian.leakage.own_file import truth_of
+from gemel.custodian.leakage.pairs import paired_signatures, paired_values
 
 LOOKED_UP = 5000
 """Rows that the embedding attack looks up, drawn at random: more change nothing but the time."""

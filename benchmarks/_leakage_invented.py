@@ -22,13 +22,13 @@ from benchmarks.modes import NOISE, PEOPLE, link_in
 from gemel.carole.engine.held_sets import contribution_of
 from gemel.carole.engine.near_copies import NearCopies, near_copies
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.assessment import NEAR_COPIES
 from gemel.coordinator.demonstration.people import two_files
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 Files = Mapping[Side, pl.DataFrame]
 

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from gemel.common.encoding import SignatureSet
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.minhash import signatures
-from gemel.common.tokens import tokenise
-from gemel.risk.leakage.chaining import Joins, offsets
-from gemel.risk.leakage.pairs import paired_signatures
-from gemel.risk.leakage.public import PublicValues
-from gemel.risk.leakage.recovery import UNKNOWN
-from gemel.risk.leakage.view import FieldView
+from gemel.common.signatures import SignatureSet
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.leakage.chaining import Joins, offsets
+from gemel.custodian.leakage.pairs import paired_signatures
+from gemel.custodian.leakage.public import PublicValues
+from gemel.custodian.leakage.recovery import UNKNOWN
+from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.tokens import tokenise
 
 _LARGEST_GROUP = 4
 _TOLERANCE = 0.15

@@ -13,22 +13,29 @@ from numpy.typing import NDArray
 from benchmarks._leakage_embedding import embedded_alignment
 from benchmarks._leakage_joins import dictionary_attack, joined_rows
 from benchmarks._leakage_study import MAXIMUM, NAMES, OVERLAPS, READS, Line, Study
-from gemel.common.cleaning import clean
-from gemel.common.encoding import SignatureSet
-from gemel.common.encoding.categories import labels_by_code
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Purpose, Seed, derive
-from gemel.common.minhash import signatures
 from gemel.common.parties import Side
+from gemel.common.signatures import SignatureSet
 from gemel.common.specification import Specification, encoding_digest
-from gemel.common.tokens import tokenise
 from gemel.coordinator.demonstration.people.insured import ALICES, KEY, trait_variables, with_traits
 from gemel.coordinator.demonstration.people.names import name_tables
-from gemel.risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
-from gemel.risk.leakage.category_codes import code_recovery, unique_rows
-from gemel.risk.leakage.cooccurrence import cooccurrence_alignment
-from gemel.risk.leakage.leakage_assessment import assess
-from gemel.risk.leakage.own_file import truth_of
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.leakage import (
+    UNKNOWN,
+    FieldView,
+    PublicValues,
+    frequency_alignment,
+    score,
+    similarity_graph_alignment,
+)
+from gemel.custodian.leakage.category_codes import code_recovery, unique_rows
+from gemel.custodian.leakage.cooccurrence import cooccurrence_alignment
+from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.leakage.own_file import truth_of
+from gemel.custodian.tokens import tokenise
 
 CODED = (*ALICES, KEY)
 """Variables of the people, as Alice holds them."""

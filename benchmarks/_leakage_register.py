@@ -11,17 +11,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._leakage_study import OVERLAPS, Line, Study
-from gemel.common.encoding.blocking_keys import key_text
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.specification import FieldSpec, Specification
-from gemel.risk.leakage.fingerprint_model import FingerprintModel
-from gemel.risk.leakage.own_file import clear_values
-from gemel.risk.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
-from gemel.risk.leakage.recognition import Recognition, judge, recognise
-from gemel.risk.leakage.recovery import UNKNOWN
-from gemel.risk.leakage.view import FieldView
+from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.leakage.fingerprint_model import FingerprintModel
+from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
+from gemel.custodian.leakage.recognition import Recognition, judge, recognise
+from gemel.custodian.leakage.recovery import UNKNOWN
+from gemel.custodian.leakage.view import FieldView
 
 BORN = "date_of_birth"
 DAYS = 6

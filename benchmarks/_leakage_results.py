@@ -25,11 +25,11 @@ from gemel.carole.engine.resolution_request import ResolutionRequest
 from gemel.carole.engine.resolution_result import ResolutionResult, pack_result
 from gemel.carole.engine.shown_pairs import shown_pairs
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 RECORDS, ERRORS = 4_000, 0.6
 FEW = ("given_name", "surname", "sex", "date_of_birth")

@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._leakage_study import ABOVE_CHANCE, NAMES, Line, Study
-from gemel.common.encoding import FieldSignatures
-from gemel.common.encoding.columns import file_order
-from gemel.common.encoding.padding import RuleRows
-from gemel.common.encoding.records import encode_rows
-from gemel.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
 from gemel.common.keys.derivation import Purpose, derive
-from gemel.common.minhash import signatures
+from gemel.common.signatures import FieldSignatures
+from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
 from gemel.common.specification import FieldSpec
-from gemel.common.tokens import tokenise
-from gemel.risk.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
-from gemel.risk.leakage.own_file import public_values, truth_of
-from gemel.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
+from gemel.custodian.encoding.columns import file_order
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.encoding.padding import RuleRows
+from gemel.custodian.encoding.records import encode_rows
+from gemel.custodian.encoding.samples import grouped
+from gemel.custodian.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
+from gemel.custodian.leakage.own_file import public_values, truth_of
+from gemel.custodian.leakage.samples import MIN_VALUES, group_alignment, groups_view
+from gemel.custodian.tokens import tokenise
 
 ATTACKED = 1280
 """Values of each field attacked, in whole groups."""

@@ -34,20 +34,20 @@ from benchmarks._shared_attacks import (
 from benchmarks._shared_case import Case, Columns, compared, made
 from benchmarks._shared_views import read_fields
 from benchmarks.modes import link_in
-from gemel.common.encoding.blocking_keys import key_text
-from gemel.common.encoding.padding import padded_size
 from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.specification import BlockingRule
 from gemel.coordinator.demonstration.people import corrupt
-from gemel.risk.leakage.fingerprint_model import FingerprintModel
-from gemel.risk.leakage.own_file import clear_values
-from gemel.risk.leakage.pairs import (
+from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.custodian.encoding.padding import padded_size
+from gemel.custodian.leakage.fingerprint_model import FingerprintModel
+from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.pairs import (
     fingerprints_of_signatures,
     paired_signatures,
     paired_values,
 )
-from gemel.risk.leakage.recognition import recognise
+from gemel.custodian.leakage.recognition import recognise
 
 ATTACKED = {1: 500, DAYS: 200}
 """Rows attacked, in whole blocks drawn at random, by days that are made one date."""

@@ -11,20 +11,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.cleaning import clean
-from gemel.common.encoding import SignatureSet
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import SEED_BYTES, Purpose, Seed, derive
 from gemel.common.keys.noise import NOISE_KEY_BYTES, NoiseKey
-from gemel.common.minhash import signatures
 from gemel.common.parties import Side
+from gemel.common.signatures import SignatureSet
 from gemel.common.specification import Specification
-from gemel.common.tokens import tokenise
 from gemel.coordinator.demonstration.people import generate
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.risk.leakage import FieldView, PublicValues, Recovery
-from gemel.risk.leakage.block_view import known_by_block
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.leakage import FieldView, PublicValues, Recovery
+from gemel.custodian.leakage.block_view import known_by_block
+from gemel.custodian.tokens import tokenise
 
 NAMES = ("surname", "given_name")
 """The attacked fields."""

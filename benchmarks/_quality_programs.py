@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from benchmarks._in_process import JudgedLinks, judged_pairs, linked, persons
 from gemel.carole.engine.result import ScoredPairs
 from gemel.carole.fellegi_sunter import LinkPosterior, assigned
-from gemel.common.cleaning import clean
-from gemel.common.encoding.blocking_keys import key_text
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.blocking_keys import key_text
 
 PEERS = ("splink", "recordlinkage")
 

@@ -14,12 +14,12 @@ import numpy as np
 from gemel.carole.engine.resolution_exchange import decide, open_handles, sealed_result
 from gemel.carole.engine.resolution_request import unpack_request
 from gemel.carole.engine.specified import plan_of
-from gemel.common.custodian.memory import high_water
 from gemel.common.parties import Role, Side
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.reader import Reader
 from gemel.common.processors import processors
 from gemel.common.specification import read_specification
+from gemel.custodian.memory import high_water
 
 RUN = "1"
 

@@ -2,7 +2,7 @@
 
 `by_levels` recognises rows by comparison levels between the two files, `blocks_by_size` blocks by how many rows they
 have in both, and `handles_by_levels` records by the levels of the pairs above the floor. What attacks signatures inside
-one file is in `gemel.risk.leakage.recognition` and `_leakage_embedding`.
+one file is in `gemel.custodian.leakage.recognition` and `_leakage_embedding`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gemel.risk.leakage.fingerprint_model import FingerprintModel
-from gemel.risk.leakage.pairs import ABSENT, EQUAL, Fingerprints, pairs_within
-from gemel.risk.leakage.recognition import EFFORTS, Claims, recognise
-from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.custodian.leakage.fingerprint_model import FingerprintModel
+from gemel.custodian.leakage.pairs import ABSENT, EQUAL, Fingerprints, pairs_within
+from gemel.custodian.leakage.recognition import EFFORTS, Claims, recognise
+from gemel.custodian.leakage.recovery import UNKNOWN
 
 LEVEL_BITS = 64.0
 """Bits of a signature whose noise is about that of a level's middle, with a level of .2 and signatures of 128."""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from benchmarks._leakage_register import BORN, _pooled
 from benchmarks._leakage_study import Study
 from benchmarks._shared_views import SharedFile
-from gemel.common.encoding.blocking_keys import key_text
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification
-from gemel.risk.leakage.own_file import clear_values
-from gemel.risk.leakage.pairs import Fingerprints, fingerprints_in_clear
+from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.pairs import Fingerprints, fingerprints_in_clear
 
 Columns = Mapping[str, pl.Series]
 

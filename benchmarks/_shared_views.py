@@ -14,8 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
@@ -26,7 +24,9 @@ from gemel.common.sharing.party import Party
 from gemel.common.sharing.row_words import RowWords
 from gemel.common.sharing.sliced_pairs import SlicedPairs
 from gemel.common.specification import Specification
-from gemel.risk.leakage.view import FieldView
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
+from gemel.custodian.leakage.view import FieldView
 
 SeenField = tuple[FieldView, NDArray[np.int64]]
 """The distinct signatures of a field, and which of them each row has (-1: none)."""

@@ -20,13 +20,13 @@ from benchmarks import DATA
 from benchmarks._in_process import KEY, linked
 from benchmarks._quality_files import rldata
 from benchmarks.modes import febrl
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.compared_fields import BITS_IN_BLOCKS
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 BITS: dict[str, Callable[[FieldSpec], int]] = {
     "1024": lambda field: field.bits,

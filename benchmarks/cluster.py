@@ -25,11 +25,11 @@ from benchmarks._cluster_processes import ClusterProcesses
 from benchmarks._stored_files import StoredFiles
 from gemel.carole.engine import LinkagePlan, Resources, compare
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
+from gemel.custodian.encoding.records import encode_records
 
 PASSES = ("tables", "count", "keep")
 """The stages that read and compare shards."""

@@ -27,13 +27,13 @@ from gemel.carole.engine.resolution_exchange import expected_elsewhere
 from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
 from gemel.carole.engine.run_documents import findings
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.layout import CODES
-from gemel.common.encoding.records import Encoded, encode_records
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import Encoded, encode_records
 
 RESOURCES = Resources(2 << 30, 2)
 LEVELS = {"gender": 2, "age": 6, "region": 5, "work": 7, "illness": 3}

@@ -37,10 +37,10 @@ import numpy as np
 from benchmarks import REPOSITORY
 from benchmarks._encode_in_memory import in_memory
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.minhash import signatures
 from gemel.common.suite import Suite
-from gemel.common.tokens import tokenise
 from gemel.coordinator.demonstration.people import generate
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.tokens import tokenise
 
 FIELDS = {
     "given_name": "{name: given_name, kind: name}",

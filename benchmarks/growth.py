@@ -15,16 +15,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from gemel.common.cleaning import clean
-from gemel.common.encoding.blocking_keys import key_text
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.leakage_report import ATTACKERS, Attacker, Finding, LeakageReport
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.grown_file import grown
 from gemel.coordinator.draft.specification_draft import Drafted, draft
-from gemel.risk.leakage.leakage_assessment import assess
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.leakage_report import ATTACKERS, Attacker, Finding, LeakageReport
 
 Columns = Mapping[str, pl.Series]
 

@@ -20,16 +20,16 @@ import polars as pl
 
 from benchmarks import DATA
 from benchmarks.modes import febrl, judged, link_in, people
-from gemel.common.cleaning import clean
 from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.common.keys.epochs import MAX_EPOCHS
-from gemel.common.minhash import signatures
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
-from gemel.common.tokens import tokenise
 from gemel.coordinator.demonstration.people.names import name_tables
-from gemel.risk.leakage import FieldView, PublicValues, score, similarity_graph_alignment
-from gemel.risk.leakage.leakage_assessment import assess
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.leakage import FieldView, PublicValues, score, similarity_graph_alignment
+from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.tokens import tokenise
 
 ATTACKED = ("surname", "given_name")
 SALTS = (250, 500, 1000, 2000, 4000, 8000)

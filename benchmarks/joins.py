@@ -17,13 +17,13 @@ from benchmarks.modes import NOISE, RESOURCES, febrl
 from gemel.carole.engine import compare
 from gemel.carole.engine.held_sets import contribution_of
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 Files = Mapping[Side, pl.DataFrame]
 

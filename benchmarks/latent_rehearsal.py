@@ -27,13 +27,13 @@ from gemel.carole.engine.resolution_request import ResolutionRequest
 from gemel.carole.engine.result import Linkage
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
-from gemel.common.cleaning import clean
-from gemel.common.encoding.layout import CODES
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 Mode = Literal["open", "block_keyed"]
 MEASURES = ("precision", "recall", "F1", "Brier sum", "claimed/true")

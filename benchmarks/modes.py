@@ -21,14 +21,14 @@ from gemel.carole.engine import Linkage, Resources, compare, link
 from gemel.carole.engine.held_sets import contribution_of
 from gemel.carole.engine.padded import conclude_padded
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.api.shared import compared_on_shares
 from gemel.coordinator.demonstration.people import two_files
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 NOISE = {side: NoiseKey(bytes([number]) * 32) for number, side in enumerate(Side)}
 """Of each custodian, fixed so that figures can be had again."""

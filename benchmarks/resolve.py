@@ -28,8 +28,6 @@ from gemel.carole.engine.resolution_request import ResolutionRequest, pack_reque
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.engine.unlinkable import FieldsPresent
 from gemel.carole.fellegi_sunter import PatternCounts
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.noise import NoiseKey
@@ -38,6 +36,8 @@ from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.specification import Specification, read_specification, specification_digest
 from gemel.common.wire.row_handles import HANDLES, About, seal_row_handles
 from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 SPECIFICATION = REPOSITORY / "benchmarks" / "large.yaml"
 ERRORS = 0.2

@@ -26,7 +26,6 @@ import polars as pl
 from benchmarks._quality_programs import Limits
 from benchmarks._scale_figures import show_linkage, show_peer
 from benchmarks.quality import PEER_PYTHON
-from gemel.common.cleaning import clean
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, dump_specification, read_specification
 from gemel.common.specification.model.defaults import Mode
@@ -37,7 +36,8 @@ from gemel.coordinator.estimate.limits import CaroleLimits
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from gemel.coordinator.truth_columns import Truth
-from gemel.risk.leakage.leakage_assessment import assess
+from gemel.custodian.cleaning import clean
+from gemel.custodian.leakage.leakage_assessment import assess
 
 ERRORS = 0.2
 """Share of the records that have errors."""

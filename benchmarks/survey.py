@@ -28,7 +28,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.risk.leakage.leakage_assessment import assess
+from gemel.custodian.leakage.leakage_assessment import assess
 
 
 def surveys(n: int, common: int, changed: float, rng: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:

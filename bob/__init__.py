@@ -1,6 +1,6 @@
 """Bob: a custodian, on the specification's side `bob`.
 
-The program is `common.custodian`; this package only defines in what Bob differs from Alice. It imports nothing of the
+The program is `custodian`; this package only defines in what Bob differs from Alice. It imports nothing of the
 other parties.
 """
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gemel.carole.configuration import load_carole, template
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
-from gemel.common.ceremony.configurations import Joined
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.observability.settings import local
 from gemel.common.pki.addresses import host_of, listening
+from gemel.party.configurations import Joined
 
 
 def configure(joined: Joined) -> str:

@@ -14,7 +14,7 @@ CLEANING_EDITION = 1
 custodians who clean differently sign equal people differently."""
 
 CUSTODIAN_STATE = 1
-"""Tables of a custodian's own database: the newest of `common/custodian/state/migrations/versions`. Every change of a
+"""Tables of a custodian's own database: the newest of `custodian/state/migrations/versions`. Every change of a
 table raises it."""
 
 STORE = 1

@@ -1,6 +1,6 @@
 """``python -m gemel``: the command ``gemel``."""
 
-from gemel.common.command import main
+from gemel.command import main
 
 if __name__ == "__main__":
     main()

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from gemel.common.command import SUBCOMMANDS, subcommand
+from gemel.command import SUBCOMMANDS, subcommand
 
 SAME = {"bob": "alice"}
 """Commands with the same subcommands, arguments and options as another."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gemel.common.custodian.operator import screen
 from gemel.coordinator.client import terminal
+from gemel.custodian.operator import screen
 
 WIDTH = 1000
 

@@ -19,7 +19,7 @@ FIRST = (
     "tests/coordinator/rehearsal",
     "tests/carole/service",
     "tests/protocol",
-    "tests/common/custodian",
+    "tests/custodian",
     "tests/coordinator",
 )
 """Folders whose files take longest, in their order: what is left at the end should be short."""

@@ -39,7 +39,7 @@ PACKAGES = ("gemel.common", "gemel.risk", "gemel.carole", "gemel.coordinator", "
 LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian")
 """What few need and takes long to import; and what is a program, which Python runs under the name ``__main__``."""
 
-OWN_STARTERS = ("gemel", "gemel.common.command", "gemel.carole")
+OWN_STARTERS = ("gemel", "gemel.command", "gemel.carole")
 """Programs that start others."""
 
 FIXED = (

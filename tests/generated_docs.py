@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gemel.carole.projects.diagram import state_diagram
-from gemel.common.ceremony.calls import TYPES
 from gemel.common.disclosure_measures import measures_table
 from gemel.common.documents.reference import reference
 from gemel.common.documents.result_warning import warnings_tables
 from gemel.common.parties import Role
 from gemel.common.specification.text.reference import specification_reference
+from gemel.party.calls import TYPES
 from tests.command_reference import commands_reference
 from tests.drawn_docs import DRAWINGS
 

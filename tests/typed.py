@@ -9,7 +9,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
-from gemel.common.command import main
+from gemel.command import main
 
 
 def typed(*arguments: object, folder: Path, status: int = 0) -> str:

@@ -28,15 +28,15 @@ from gemel.carole.engine.result import Linkage
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.evaluation import expected_precision_recall
 from gemel.carole.fellegi_sunter.dependence import estimation
-from gemel.common.custodian.source.known_file import named_file, read_known_files
-from gemel.common.custodian.source.reading import clean_file
-from gemel.common.encoding.known_records import known_set
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.parties import Side
 from gemel.common.records.registry import file_source
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.custodian.encoding.known_records import known_set
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.source.known_file import named_file, read_known_files
+from gemel.custodian.source.reading import clean_file
 
 
 @dataclass(frozen=True)

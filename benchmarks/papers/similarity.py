@@ -19,9 +19,9 @@ from benchmarks._options import study_options
 from benchmarks.papers._jaccard import agreeing_bits, estimate
 from benchmarks.papers.ss14 import interval, perturbed
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.minhash import signatures
-from gemel.common.tokens import tokenise
 from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.tokens import tokenise
 
 NAMES = 300
 ERRORS = 0.3

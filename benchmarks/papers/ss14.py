@@ -27,13 +27,13 @@ from gemel.carole.evaluation.curve import PrecisionRecall, curve_of, expected_pr
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
 from gemel.carole.fellegi_sunter.model import log2_ratios
 from gemel.carole.fellegi_sunter.schemes import Shade, log_ratio_shaded, ratio_shaded
-from gemel.common.encoding.signature_sets import FieldSignatures
-from gemel.common.encoding.signing import canonical
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.minhash import signatures
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import LEVELS
-from gemel.common.tokens import tokenise
 from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.encoding.signing import canonical
+from gemel.custodian.tokens import tokenise
 
 RECORDS, FROM_A, FROM_B = 1000, 700, 400
 FIELDS = ("first name", "year of birth", "month of birth", "gender")

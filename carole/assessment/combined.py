@@ -23,9 +23,9 @@ from gemel.carole.engine.resolution_result import ResolutionResult
 from gemel.carole.engine.result import Linkage
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 from gemel.common.specification import Specification, VariableSpec
 
 Codes = NDArray[np.int32]

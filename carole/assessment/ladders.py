@@ -1,6 +1,6 @@
 """Ladders of coarsenings in codes: which code is in which group, known from the specification without any label.
 
-The codes of a variable are ordered by its groups (`common.encoding.category_tree`), and each level of a ladder has
+The codes of a variable are ordered by its groups (`common.signatures.category_tree`), and each level of a ladder has
 fewer of them than the one below. So in one coding the number of a table's categories tells how coarse it is.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.assessment.released_counts import CountedTable, CountedVariable
-from gemel.common.encoding.category_tree import code_groups
+from gemel.common.signatures.category_tree import code_groups
 from gemel.common.specification import Specification
 from gemel.common.specification.model.protection import partitions, step_name
 

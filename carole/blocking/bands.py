@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.encoding.signature_sets import NO_KEY, FieldSignatures
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
 MAX_BITS = 63
 """Largest number of bits of a band: one more would leave no code for "no key"."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.encoding.signature_sets import NO_KEY, FieldSignatures
+from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
 Keys = NDArray[np.uint64]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.blocking.kernels import Blocks, all_pairs, block_pairs
-from gemel.common.encoding.signature_sets import NO_KEY
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import NO_KEY
 
 MAX_RULES = 32
 """Maximum number of rules in the bit mask of a pair."""

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from gemel.carole.blocking.multibit_tree import MultibitTree
 from gemel.carole.comparison.kernels import popcount
-from gemel.common.encoding.signature_sets import FieldSignatures
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.signature_sets import FieldSignatures
 
 BYTES_EACH = 8 + 4 + 8
 """Memory of a pair of values: its code while they are gathered, then its place and the pairs of rows up to it."""

@@ -17,7 +17,7 @@ import gemel
 
 PACKAGES = ("cryptography", "dask", "distributed", "numba", "numpy", "scipy")
 
-PARTS = ("carole/blocking", "carole/cluster", "carole/comparison", "carole/engine", "carole/store", "common/encoding")
+PARTS = ("carole/blocking", "carole/cluster", "carole/comparison", "carole/engine", "carole/store", "common/signatures")
 """Folders of Gemel's code whose digest is compared."""
 
 DIGITS = 12

@@ -14,9 +14,9 @@ from gemel.carole.engine.sample_groups import Samples
 from gemel.carole.engine.sharded_pairs import ShardedPairs
 from gemel.carole.engine.whole_pairs import take_input
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.encoding.samples import GROUPS
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.layout import GROUPS
 
 
 class BlockKeyedFiles:

@@ -17,7 +17,7 @@ from gemel.carole.comparison import FieldComparison, level_distribution
 from gemel.carole.engine.plan_parts import FieldPlan
 from gemel.carole.engine.preparation import EXACT_CELLS, SAMPLE_PAIRS
 from gemel.carole.engine.sample_groups import Samples, field_levels, pairs_in_groups
-from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from gemel.carole.engine.vectors import ComparisonVectors
 from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, same_entity
 from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress, StageProgress
+from gemel.common.signatures.signature_sets import SignatureSet
 
 STAGES = ("tables", "levels", "count", "model", "keep", "decide")
 """Stages of a file's own run, each an equal part of the stage "persons"."""

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 
 
 class SetReference(Protocol):

@@ -18,8 +18,8 @@ from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.value_frequencies import rarity
 from gemel.carole.engine.whole_files import WholeFiles
 from gemel.carole.fellegi_sunter import FittedScheme
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes
 
 
 @dataclass(frozen=True)

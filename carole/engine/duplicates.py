@@ -12,7 +12,7 @@ from gemel.carole.engine.result import Duplicates, ScoredPairs
 from gemel.carole.engine.row_numbers import n_distinct, row_numbers
 from gemel.carole.fellegi_sunter import Model
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 STRONG = 0.5
 """Match probability, of a pair by itself, from which two records are strongly linked."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine import Contribution
-from gemel.common.encoding.signature_sets import SignatureSet, layout_of
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 
 
 @dataclass(frozen=True)

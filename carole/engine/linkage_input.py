@@ -18,8 +18,8 @@ from gemel.carole.engine.stream import KeptPairs
 from gemel.carole.engine.unlinkable import FieldsPresent
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.signature_sets import SignatureSet
 
 BothSets = tuple[SignatureSet, SignatureSet]
 """Alice's and Bob's."""

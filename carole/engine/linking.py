@@ -21,8 +21,8 @@ from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.resources import Resources
 from gemel.carole.engine.result import Linkage
 from gemel.carole.engine.whole_files import WholeFiles
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.progress import Progress
+from gemel.common.signatures.signature_sets import SignatureSet
 
 
 def link(

@@ -33,8 +33,8 @@ from gemel.carole.engine.row_numbers import row_numbers
 from gemel.carole.engine.run_context import packing_of
 from gemel.carole.engine.sample_groups import pairs_in_groups
 from gemel.carole.engine.vectors import ComparisonVectors
-from gemel.common.encoding.samples import GROUPS
-from gemel.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet
+from gemel.common.signatures.layout import GROUPS
+from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 
 PARTNERS = 4
 """Near-copies of a row from which it counts: with it they are five."""

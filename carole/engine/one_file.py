@@ -26,8 +26,8 @@ from gemel.carole.engine.result import Linkage, ScoredPairs
 from gemel.carole.engine.whole_files import WholeFiles
 from gemel.carole.fellegi_sunter.antecedents import persons
 from gemel.carole.fellegi_sunter.own_kin import without_kin
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet
 from gemel.common.progress import Progress
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 NOT_OF_ONE_FILE = frozenset({"equal_records", "shared_partner", "links_exceed_smaller_file", "links_exceed_both_files"})
 """Warnings on what is looked for here."""

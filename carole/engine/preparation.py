@@ -11,10 +11,10 @@ from gemel.carole.comparison import level_distribution, level_table
 from gemel.carole.comparison.crosswise import CrosswiseComparison
 from gemel.carole.engine.memory import MemoryBudget
 from gemel.carole.engine.plan import LinkagePlan
-from gemel.common.encoding.layout import SetLayout
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.layout import SetLayout
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 CELLS_PER_PAIR = 4
 """A field's level table is made when it has at most this many cells per pair to be compared."""

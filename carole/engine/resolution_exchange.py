@@ -29,14 +29,14 @@ from gemel.carole.engine.shown_pairs import shown_pairs
 from gemel.carole.engine.specified import plan_of
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.documents.statistics_document import StatisticsDocument
-from gemel.common.encoding.layout import CODES
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet, VariableCodes
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext
 from gemel.common.parties import Side
 from gemel.common.pki.members import Members
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
+from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet, VariableCodes
 from gemel.common.specification import Specification, specification_digest
 from gemel.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
 from gemel.common.wire.row_handles import (

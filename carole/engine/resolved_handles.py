@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.engine.archive import malformed
 from gemel.carole.engine.plan_parts import VariablePlan
-from gemel.common.encoding.signature_sets import VariableCodes
+from gemel.common.signatures.signature_sets import VariableCodes
 
 
 def checked_handles(

@@ -13,7 +13,7 @@ from gemel.carole.engine.linkage_input import BothSets
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.plan_parts import FieldPlan
 from gemel.carole.engine.preparation import crosswise
-from gemel.common.encoding.signature_sets import MISSING
+from gemel.common.signatures.signature_sets import MISSING
 
 Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Rows of pairs: of A's sample, and of B's."""

@@ -27,8 +27,8 @@ from gemel.carole.engine.shards import ShardReference, Unit
 from gemel.carole.engine.stream import KeptPairs, PairStream
 from gemel.carole.engine.unlinkable import FieldsPresent, fields_present
 from gemel.carole.engine.vectors import ComparisonVectors
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import SignatureSet
 
 Selected = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
 """Packed vectors, masks, and the number of each in the result."""

@@ -26,9 +26,9 @@ from gemel.carole.engine.shards import Shard, ShardReference, Unit, refuse_above
 from gemel.carole.engine.stream import KeptPairs, PairStream, joined
 from gemel.carole.engine.unit_pool import LostUnitError
 from gemel.carole.engine.unlinkable import FieldsPresent, summed_fields_present
-from gemel.common.encoding.layout import SetLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.layout import SetLayout
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

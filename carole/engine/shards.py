@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 from gemel.carole.blocking.candidates import Block
 from gemel.carole.engine.contribution import Contribution, SetReference
 from gemel.carole.engine.plan_parts import RulePlan
-from gemel.common.encoding.layout import SetLayout
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.layout import SetLayout
 
 UNIT_PAIRS = 1 << 22
 """Pairs of a unit, at most: about a second of work, so that all threads have some."""

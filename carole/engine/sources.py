@@ -14,8 +14,8 @@ from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, simil
 from gemel.carole.engine.memory import MemoryBudget
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.plan_parts import Bands, RulePlan, Similar
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.signature_sets import SignatureSet
 
 BlockedPairs = CandidatePairs | UnionPairs
 

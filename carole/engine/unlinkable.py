@@ -16,7 +16,7 @@ from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.result import BestPossible
 from gemel.carole.engine.row_numbers import row_numbers
 from gemel.carole.fellegi_sunter import FittedScheme
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 
 @dataclass(frozen=True)

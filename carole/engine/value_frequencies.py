@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 
 Codes = NDArray[np.int64]
 

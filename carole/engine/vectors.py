@@ -9,7 +9,7 @@ from gemel.carole.comparison import FieldComparison
 from gemel.carole.engine.packing import Packing
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.preparation import crosswise
-from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 
 
 class ComparisonVectors:

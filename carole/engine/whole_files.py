@@ -13,8 +13,8 @@ from gemel.carole.engine.sample_groups import Samples
 from gemel.carole.engine.sources import pair_source
 from gemel.carole.engine.whole_pairs import WholePairs, take_input
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.signature_sets import SignatureSet
 
 
 class WholeFiles:

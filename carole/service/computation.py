@@ -18,7 +18,6 @@ from gemel.carole.service.computed_run import ComputedRun, computed_run, require
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.message_relay import MessagePart
 from gemel.carole.store.stored_sets import StoredSet
-from gemel.common.encoding.layout import CODES, KNOWN
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log
 from gemel.common.parties import Side
@@ -28,6 +27,7 @@ from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.handshake import SESSION_BYTES
+from gemel.common.signatures.layout import CODES, KNOWN
 from gemel.common.wire.chunks import CHUNK_BYTES
 from gemel.common.wire.compute_parties import party_from_wire, party_to_wire
 from gemel.common.wire.sides import side_from_wire

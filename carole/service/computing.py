@@ -17,7 +17,6 @@ from typing import TypeVar
 from gemel.carole.service.own_service import OwnService
 from gemel.carole.store import Store
 from gemel.carole.store.runs import Lease
-from gemel.common.encoding.party_sets import PartyContribution
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.logging_setup import log
@@ -31,6 +30,7 @@ from gemel.common.rpc.joined_session import JoinedSession, joined_session
 from gemel.common.rpc.limits import SWITCH_SECONDS
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.handshake import SESSION_BYTES, SessionTerms
+from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.specification import Specification, encoding_digest, specification_digest
 from gemel.common.wire.share_headers import HeaderAbout, open_header
 

@@ -23,11 +23,11 @@ from gemel.carole.service.stages import Note, no_note
 from gemel.carole.store import Store
 from gemel.carole.store.runs import Lease
 from gemel.common.documents.statistics_document import StatisticsDocument
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.risk.models import JointDistribution
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gemel.carole.projects import Project
-from gemel.common.encoding.fixed_fields import fixed_fields
-from gemel.common.encoding.known_layout import known_layouts
-from gemel.common.encoding.layout import CODES, KNOWN, SAMPLES, Content, Layout, SetLayout
-from gemel.common.encoding.samples import sample_rows
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.fixed_fields import fixed_fields
+from gemel.common.signatures.known_layout import known_layouts
+from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Content, Layout, SetLayout, sample_rows
 from gemel.common.specification import Specification, VariableSpec
 from gemel.common.specification.model.padding import MAX_ROWS as MAX_PADDED
 from gemel.common.wire.manifest import Manifest

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from gemel.carole.store.payload_reader import PayloadReader
-from gemel.common.encoding.intervals import WHOLE, Interval
-from gemel.common.encoding.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
-from gemel.common.encoding.payload import counts_from_bytes, from_bytes, variable_bytes, variable_from_bytes
-from gemel.common.encoding.shared_words import check_shared_digests
-from gemel.common.encoding.signature_sets import check_interval
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.intervals import WHOLE, Interval
+from gemel.common.signatures.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
+from gemel.common.signatures.payload import counts_from_bytes, from_bytes, variable_bytes, variable_from_bytes
+from gemel.common.signatures.shared_words import check_shared_digests
+from gemel.common.signatures.signature_sets import check_interval
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, chunk_size
 
 MAX_RANGES = 100

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from gemel.carole.store.payload_reader import PayloadReader
 from gemel.carole.store.payload_reference import PayloadReference
 from gemel.carole.store.payload_source import provided
-from gemel.common.encoding.layout import Layout, SetLayout
-from gemel.common.encoding.payload import set_from_bytes
-from gemel.common.encoding.signature_sets import SignatureSet
+from gemel.common.signatures.layout import Layout, SetLayout
+from gemel.common.signatures.payload import set_from_bytes
+from gemel.common.signatures.signature_sets import SignatureSet
 
 
 @dataclass(frozen=True)
 class StoredContribution:
-    """A committed contribution: the sizes of its arrays, and a reader of its bytes (see `common.encoding.payload`)."""
+    """A committed contribution: the sizes of its arrays, and a reader of its bytes (`common.signatures.payload`)."""
 
     layout: Layout
     payload: PayloadReader

@@ -37,11 +37,11 @@ from gemel.carole.store.quota import Quota
 from gemel.carole.store.stored_sets import StoredContribution
 from gemel.carole.store.tables import uploads
 from gemel.carole.store.view import not_found, number, read_project, upload_of
-from gemel.common.encoding.layout import CODES, KNOWN, Layout
-from gemel.common.encoding.payload import from_bytes
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES, KNOWN, Layout
+from gemel.common.signatures.payload import from_bytes
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_digest
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gemel.common.encoding.layout import MAX_ROWS
-from gemel.common.encoding.party_sets import PartyContribution
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.pki.members import Members
 from gemel.common.rpc.computation_calls import ComputationCalls
 from gemel.common.rpc.transfer import MAX_BYTES
 from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.signatures.layout import MAX_ROWS
+from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.specification import Specification, encoding_digest
 from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.share_headers import HeaderAbout, open_header

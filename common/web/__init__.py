@@ -4,5 +4,5 @@
 one-time link by which a console on loopback is opened; `sign_on` is single sign-on (OIDC) where a console is shared;
 `pages` renders templates; `serving` listens. Pages that all consoles have are here too: the list of projects
 (`listing`), a specification in words, the ends of certificates, reports in frames. The others are
-`coordinator.console`'s and `common.custodian.console`'s.
+`coordinator.console`'s and `custodian.console`'s.
 """

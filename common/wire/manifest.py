@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemel.common.encoding.intervals import Interval
-from gemel.common.encoding.layout import CODES, KNOWN, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.intervals import Interval
+from gemel.common.signatures.layout import CODES, KNOWN, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.wire.sides import side_from_wire, side_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2
 

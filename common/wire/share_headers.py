@@ -14,9 +14,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from gemel.common.encoding.layout import Layout, SetLayout
-from gemel.common.encoding.party_sets import ShareHeader
-from gemel.common.encoding.shared_words import SharedUpload
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
 from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
@@ -26,6 +23,9 @@ from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
+from gemel.common.signatures.layout import Layout, SetLayout
+from gemel.common.signatures.party_sets import ShareHeader
+from gemel.common.signatures.shared_words import SharedUpload
 from gemel.common.suite import Suite
 
 _SHARES = b"gemel shares 1\n"

@@ -22,12 +22,12 @@ from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.specified import plan_of
 from gemel.common.documents.statistics_document import StatisticsDocument
-from gemel.common.encoding.layout import CODES
-from gemel.common.encoding.records import Encoded
-from gemel.common.encoding.signature_sets import VariableCodes
 from gemel.common.progress import Progress
+from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.signature_sets import VariableCodes
 from gemel.common.specification import Specification
 from gemel.coordinator.api.decided_pairs import DecidedPairs, decided
+from gemel.custodian.encoding.records import Encoded
 
 _DIGEST = bytes(32)
 """In the place of the digests of requests that no one is sent."""

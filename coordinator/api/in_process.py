@@ -25,13 +25,7 @@ from gemel.carole.engine.near_copies import near_copies
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.run_documents import findings
 from gemel.carole.engine.specified import plan_of, refuse_unidentified
-from gemel.common.cleaning import clean
-from gemel.common.custodian.source.known_file import read_known_files
-from gemel.common.custodian.source.reading import compared_columns
 from gemel.common.documents.statistics_document import StatisticsDocument
-from gemel.common.encoding.decoys import with_decoys
-from gemel.common.encoding.known_records import known_set
-from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
@@ -41,6 +35,12 @@ from gemel.common.specification import Specification
 from gemel.coordinator.api.block_keyed import link_block_keyed
 from gemel.coordinator.api.decided_pairs import DecidedPairs, decided
 from gemel.coordinator.api.shared import link_shared
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.decoys import with_decoys
+from gemel.custodian.encoding.known_records import known_set
+from gemel.custodian.encoding.records import Encoded, encode_records
+from gemel.custodian.source.known_file import read_known_files
+from gemel.custodian.source.reading import compared_columns
 
 EPOCH = 1
 

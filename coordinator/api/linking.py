@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources
-from gemel.common.custodian.source.reading import compared_columns
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.frames import Records
 from gemel.common.parties import Side
@@ -19,6 +18,7 @@ from gemel.coordinator.api.frames import table_of
 from gemel.coordinator.api.in_process import Keys, link_in_process
 from gemel.coordinator.api.linked_files import LinkedFiles
 from gemel.coordinator.api.specifications import AnySpecification, draft, specification_of
+from gemel.custodian.source.reading import compared_columns
 
 
 def link(

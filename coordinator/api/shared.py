@@ -19,7 +19,6 @@ from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
 from gemel.carole.engine.specified import plan_of
 from gemel.common.documents.statistics_document import StatisticsDocument
-from gemel.common.encoding.shared_in_memory import shared_in_memory
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
 from gemel.common.sharing.compute_parties import ComputeParty
@@ -28,6 +27,7 @@ from gemel.common.sharing.party import Party
 from gemel.common.specification import Specification
 from gemel.coordinator.api.block_keyed import Sent, resolved
 from gemel.coordinator.api.decided_pairs import DecidedPairs
+from gemel.custodian.encoding.shared_in_memory import shared_in_memory
 
 NamedRows = tuple[Sent, NDArray[np.int64]]
 

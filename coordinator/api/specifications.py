@@ -152,7 +152,7 @@ def draft(
     """
     from gemel.coordinator.draft.specification_draft import draft as propose
     from gemel.coordinator.draft.specification_draft import drafted_mode
-    from gemel.risk.leakage.leakage_assessment import assess
+    from gemel.custodian.leakage.leakage_assessment import assess
 
     chosen = drafted_mode(mode, "mode")
     left, right = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gemel.common.ceremony.configurations import Joined
 from gemel.common.parties import Role
 from gemel.coordinator.client.client_configuration import analyst_template, steward_template, template
+from gemel.party.configurations import Joined
 
 
 def configure(joined: Joined) -> str:

@@ -59,7 +59,7 @@ def command(
     from gemel.coordinator.rehearsal.narration import Narrator
     from gemel.coordinator.rehearsal.output_folder import rehearse_into
     from gemel.coordinator.truth_columns import Truth
-    from gemel.risk.leakage.leakage_assessment import assess
+    from gemel.custodian.leakage.leakage_assessment import assess
 
     chosen = drafted_mode(mode, "--mode")
     if variables and chosen != "block_keyed":

@@ -86,10 +86,10 @@ def command(
 
 
 def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
-    from gemel.common.custodian.templates import custodian_yaml
     from gemel.common.keys.fingerprint import in_groups
     from gemel.common.observability.settings import local
     from gemel.common.parties import Party
+    from gemel.custodian.templates import custodian_yaml
 
     def configure(_folder: PartyFolder, members: Members) -> dict[str, str]:
         peer = members.in_role(side.other.role).identity.fingerprint

@@ -238,7 +238,7 @@ def draft(
     from gemel.coordinator.estimate.limits import CaroleLimits
     from gemel.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
     from gemel.coordinator.truth_columns import Truth
-    from gemel.risk.leakage.leakage_assessment import assess
+    from gemel.custodian.leakage.leakage_assessment import assess
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if out.exists() and not force:
@@ -312,8 +312,8 @@ def known(
 
     Errors have the column and the rows, never a value.
     """
-    from gemel.common.custodian.source.known_file import named_file
     from gemel.common.specification import read_specification
+    from gemel.custodian.source.known_file import named_file
 
     typer.echo(named_file(read_specification(specification), file, by))
 

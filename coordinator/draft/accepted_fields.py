@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from gemel.carole.engine.specified import refuse_unidentified
 from gemel.common.errors import GemelError
-from gemel.common.leakage_report import EVERYBODY, PUBLIC, REGISTER
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.coordinator.draft.accepted_rules import Columns, accepted_rules
 from gemel.coordinator.draft.blocking_rules import Proposal
 from gemel.coordinator.draft.judged_rules import JudgedRules, KeyedGate
+from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER
 
 BLURRED = ((64, 0.0), (64, 0.1))
 """Bits and randomised response tried against registers, one after the other."""

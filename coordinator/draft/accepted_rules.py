@@ -19,12 +19,12 @@ from dataclasses import replace
 
 import polars as pl
 
-from gemel.common.leakage_report import Finding
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, FieldSpec, Specification
 from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any, propose_rules
 from gemel.coordinator.draft.expected_recall import CertainMatches
 from gemel.coordinator.draft.judged_rules import JudgedRules, KeyedGate
+from gemel.custodian.leakage_report import Finding
 
 Columns = Mapping[str, pl.Series]
 PAIRS_TRIED = (PAIRS_PER_ROW, 3, 1)

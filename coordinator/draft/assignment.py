@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gemel.common.cleaning.own_copies import OwnCopies
 from gemel.common.parties import Side
 from gemel.common.specification.model.defaults import IN_BLOCKS, Assignment, Mode
+from gemel.custodian.cleaning.own_copies import OwnCopies
 
 
 def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") -> tuple[Assignment, str]:

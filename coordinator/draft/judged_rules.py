@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.leakage_report import EVERYBODY, REGISTER, Finding, Gate, LeakageReport
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.draft.blocking_rules import Proposal
+from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Finding, Gate, LeakageReport
 
 MARGIN = 0.6
 """Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from gemel.common.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
 from gemel.common.parties import Side
 from gemel.common.specification.model.leakage import LeakageSpec
+from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
 
 STEP = 0.05
 """Limits are multiples of it."""

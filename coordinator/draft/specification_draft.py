@@ -19,11 +19,8 @@ from typing import NamedTuple
 import polars as pl
 
 from gemel.carole.engine.specified import refuse_unidentified
-from gemel.common.cleaning import clean
-from gemel.common.cleaning.own_copies import own_copies
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.leakage_report import Gate
 from gemel.common.parties import Side
 from gemel.common.specification import (
     BlockingRule,
@@ -47,6 +44,9 @@ from gemel.coordinator.draft.register_limits import measured_limits
 from gemel.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
 from gemel.coordinator.draft.shared_columns import identifier_of, text_of
 from gemel.coordinator.truth_columns import Truth
+from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.own_copies import own_copies
+from gemel.custodian.leakage_report import Gate
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""

@@ -22,9 +22,7 @@ from gemel.carole.engine import Resources
 from gemel.carole.engine.one_file import Deduplication, deduplicate
 from gemel.carole.engine.run_documents import findings
 from gemel.carole.engine.specified import plan_of
-from gemel.common.custodian.source.reading import read_cleaned
 from gemel.common.documents.statistics_document import StatisticsDocument
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
@@ -32,6 +30,8 @@ from gemel.common.progress import Progress
 from gemel.common.records.sources import Source
 from gemel.common.specification import Specification
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.source.reading import read_cleaned
 
 AT_HOME = ("version", "project", "mode", "custodians", "fields", "blocking", "swaps", "model", "links", "retention")
 """The sections of a specification that count where nothing leaves the machine."""

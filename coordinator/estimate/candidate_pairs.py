@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from gemel.common.encoding.blocking_keys import key_text
 from gemel.common.specification import Specification
+from gemel.custodian.encoding.blocking_keys import key_text
 
 
 @dataclass(frozen=True)

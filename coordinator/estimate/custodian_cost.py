@@ -8,10 +8,9 @@ from dataclasses import field as dataclass_field
 
 import polars as pl
 
-from gemel.common.encoding.expected_layout import FileCounts, expected_layout
-from gemel.common.encoding.fixed_fields import fixed_fields
-from gemel.common.encoding.layout import Layout
 from gemel.common.parties import Side
+from gemel.common.signatures.fixed_fields import fixed_fields
+from gemel.common.signatures.layout import Layout
 from gemel.common.specification import FieldSpec, Specification
 from gemel.coordinator.estimate.unit_costs import (
     CUSTODIAN_BASE,
@@ -27,6 +26,7 @@ from gemel.coordinator.estimate.unit_costs import (
     TOKENS,
     WHOLE_SIGNATURE_SECONDS,
 )
+from gemel.custodian.encoding.expected_layout import FileCounts, expected_layout
 
 Tokens = Mapping[str, float]
 """Mean number of tokens of a value, by field."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gemel.common.encoding.expected_layout import bounded_counts, file_counts
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
@@ -18,6 +17,7 @@ from gemel.coordinator.estimate.candidate_pairs import RulePairs, candidate_pair
 from gemel.coordinator.estimate.custodian_cost import CustodianCost, counted_tokens, custodian_cost, typical_tokens
 from gemel.coordinator.estimate.limits import CaroleLimits, exceeded
 from gemel.coordinator.estimate.linkage_cost import LinkageCost, linkage_cost
+from gemel.custodian.encoding.expected_layout import bounded_counts, file_counts
 
 Columns = Mapping[str, pl.Series]
 """Cleaned values by field."""

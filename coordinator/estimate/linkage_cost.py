@@ -17,7 +17,7 @@ from gemel.carole.engine.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THR
 from gemel.carole.engine.selection import MAX_PAIRS
 from gemel.carole.engine.sharded_pairs import set_memory
 from gemel.carole.engine.stream import PairStream
-from gemel.common.encoding.layout import SAMPLES, Layout, SetLayout
+from gemel.common.signatures.layout import SAMPLES, Layout, SetLayout
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.candidate_pairs import RulePairs
 from gemel.coordinator.estimate.custodian_cost import CustodianCost

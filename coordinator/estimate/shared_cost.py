@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from gemel.carole.engine.shared.compared_rows import PERMUTED_COPIES
 from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.layout import SAMPLES, SetLayout
-from gemel.common.encoding.samples import GROUPS
 from gemel.common.sharing.output_bits import PairComparison
+from gemel.common.signatures.layout import GROUPS, SAMPLES, SetLayout
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.candidate_pairs import RulePairs
 from gemel.coordinator.estimate.custodian_cost import CustodianCost

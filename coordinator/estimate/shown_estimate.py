@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 
-from gemel.common.cleaning import clean
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.records.csv_form import CsvOptions
@@ -16,6 +15,7 @@ from gemel.common.specification import Specification
 from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.estimate.estimate import Estimate
 from gemel.coordinator.estimate.limits import refuse_exceeded
+from gemel.custodian.cleaning import clean
 
 Frames = tuple[pl.DataFrame, pl.DataFrame]
 """Alice's and Bob's file."""

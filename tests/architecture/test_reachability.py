@@ -44,7 +44,7 @@ def test_every_definition_is_reached() -> None:
     modules = product() | {DOCUMENTS: Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")}
     roots = [name for name in modules if name.endswith(".__main__")]
     roots += [name for name in modules if ".migrations.versions." in name]
-    roots += ["gemel.common.command", "gemel.risk", DOCUMENTS, *maintainers_commands()]
+    roots += ["gemel.command", "gemel.risk", DOCUMENTS, *maintainers_commands()]
     templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
     reached = Reachability(modules, roots, templates, benchmarks(), documented_methods(modules), public_names(modules))
     found = reached.unreached()

@@ -9,7 +9,8 @@ from tests.architecture.reachability import Module, read_tree
 
 REPOSITORY = Path(__file__).parents[2]
 PRODUCT = {
-    f"gemel.{name}": Path(name) for name in ("common", "risk", "carole", "coordinator", "alice", "bob", "protos")
+    f"gemel.{name}": Path(name)
+    for name in ("common", "party", "custodian", "risk", "carole", "coordinator", "alice", "bob", "protos")
 }
 """Import name to folder."""
 BENCHMARKS = {"benchmarks": Path("benchmarks")}
@@ -18,7 +19,9 @@ BENCHMARKS = {"benchmarks": Path("benchmarks")}
 @cache
 def product() -> dict[str, Module]:
     """The product's modules by dotted name."""
-    return read_tree(REPOSITORY, PRODUCT)
+    modules = read_tree(REPOSITORY, PRODUCT)
+    modules["gemel.command"] = Module("gemel.command", REPOSITORY / "gemel" / "command.py")
+    return modules
 
 
 @cache

@@ -8,11 +8,11 @@ import pytest
 
 from benchmarks.growth import Columns, files, rows_of_a_block, table, three_sizes, worst
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.leakage_report import EVERYBODY
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.risk.leakage.leakage_assessment import assess
+from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.leakage_report import EVERYBODY
 
 ROWS, SAMPLE = 10_000, 1_000
 

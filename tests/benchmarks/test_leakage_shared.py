@@ -13,13 +13,13 @@ from benchmarks._shared_attacks import KeptPairs, blocks_by_size, handles_by_lev
 from benchmarks._shared_case import Case, made
 from benchmarks._shared_views import SharedFile, read_fields
 from benchmarks.leakage import SECTIONS
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.risk.leakage.pairs import ABSENT, EQUAL
-from gemel.risk.leakage.recovery import UNKNOWN
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.leakage.pairs import ABSENT, EQUAL
+from gemel.custodian.leakage.recovery import UNKNOWN
 
 
 @pytest.fixture(scope="module")

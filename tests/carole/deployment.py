@@ -22,8 +22,6 @@ from gemel.carole.store.store import milliseconds
 from gemel.common.audit.custodian_decline import sign_decline
 from gemel.common.audit.file_statement import FileStatement
 from gemel.common.audit.hand_over import HandOver, TakeOver
-from gemel.common.encoding import SignatureSet, layout_of, to_bytes
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.check import PART_BYTES, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
@@ -36,10 +34,12 @@ from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.transfer import Fetch
+from gemel.common.signatures import SignatureSet, layout_of, to_bytes
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
 from gemel.common.wire.chunks import Chunk
 from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.custodian.encoding.records import encode_records
 from gemel.protos.linkage.v1 import (
     contribution_pb2,
     coordination_pb2,

@@ -9,10 +9,10 @@ import numpy as np
 from gemel.carole.projects import Grant, KeyReport, Policy
 from gemel.carole.store import Store
 from gemel.carole.store.registry import NewProject
-from gemel.common.encoding.layout import Layout
-from gemel.common.encoding.payload import to_bytes
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, layout_of
 from gemel.common.parties import Role, Side
+from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, layout_of
 from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 
 PROJECT = "trial"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from gemel.common.command import SUBCOMMANDS, subcommand
+from gemel.command import SUBCOMMANDS, subcommand
 
 
 @cache

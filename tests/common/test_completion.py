@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,7 +41,7 @@ def test_bash(folder: Path, words: str, candidates: set[str]) -> None:
     """Where there are no candidates, `-o default` lets bash complete files."""
     program = folder / "bin" / "gemel"
     program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\nfrom gemel.common.command import main\nmain()\n")
+    program.write_text(f"#!{sys.executable}\nfrom gemel.command import main\nmain()\n")
     program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 import alice
-from gemel.common.cleaning import clean, profile_table
-from gemel.common.custodian.operator import screen
 from gemel.common.fitting_table import FittingTable
-from gemel.common.leakage_report import Finding, LeakageReport
 from gemel.coordinator.client import terminal
+from gemel.custodian.cleaning import clean, profile_table
+from gemel.custodian.leakage_report import Finding, LeakageReport
+from gemel.custodian.operator import screen
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
-from tests.common.cleaning.test_category_variables import DRIVING, HOME, frame, spec
+from tests.custodian.cleaning.test_category_variables import DRIVING, HOME, frame, spec
 
 DIGEST = "0f" * 32
 LONG = "cancer-registry-of-the-northern-counties-2026"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gemel.common.command import main
+from gemel.command import main
 from gemel.common.json_output import write_json
 from tests.specifications import heading
 

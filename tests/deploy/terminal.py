@@ -11,7 +11,7 @@ import io
 import json
 import sys
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 
 

@@ -12,12 +12,12 @@ from gemel.alice import PARTY as ALICE
 from gemel.bob import PARTY as BOB
 from gemel.carole.configuration import load_carole
 from gemel.common.configuration import load_configuration
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.state.keyring import Keyring
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import provision
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.state.keyring import Keyring
 from tests.deploy.sites import DEPLOY, PARTIES
 
 PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}

@@ -34,7 +34,7 @@ from tests.ports import free_port
 STAGES = stages()
 SERVICES = ("alice", "bob", "carole")
 PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "NOTICE"}
-NAME = {"gemel/__init__.py", "gemel/__main__.py"}
+NAME = {"gemel/__init__.py", "gemel/__main__.py", "gemel/command.py"}
 PROBE = {"deploy/ready.py"}
 PORTS = {"carole": "9464", "alice": "9465", "bob": "9466"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
@@ -46,15 +46,14 @@ def test_there_is_a_target_per_party() -> None:
 
 @pytest.mark.parametrize("party", ["alice", "bob"])
 def test_a_custodians_image_holds_no_other_partys_code(party: str) -> None:
-    # Of risk only what measures its own signatures before they leave.
-    expected = {"protos", "common", "risk/__init__.py", "risk/leakage", party, "deploy/requirements/custodian.lock"}
+    expected = {"protos", "common", "party", "custodian", party, "deploy/requirements/custodian.lock"}
     assert set(copied(STAGES, party)) == PACKAGING | NAME | PROBE | expected
 
 
 def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
     paths = set(copied(STAGES, "carole"))
     tops = {path.partition("/")[0] for path in paths - PACKAGING - NAME}
-    assert tops == {"protos", "common", "risk", "carole", "deploy"}
+    assert tops == {"protos", "common", "party", "risk", "carole", "deploy"}
     assert not any(path == "carole" or path.startswith("coordinator") for path in paths)
     # Every package of hers that is there is imported by something outside of itself.
     files = list(python_files(paths - PACKAGING))
@@ -212,11 +211,11 @@ for file in sorted(code.rglob("*.py")):
     parts = file.relative_to(code).with_suffix("").parts
     name = ".".join(parts).removesuffix(".__init__")
     # Consoles need the extra `console`, and no service has one.
-    consoles = ("gemel.common.web.", "gemel.common.custodian.console")
+    consoles = ("gemel.common.web.", "gemel.custodian.console")
     apart = name == "gemel.protos.compile" or name.startswith(consoles)
     if parts[-1] != "__main__" and not apart:
         assert importlib.import_module(name).__file__ == str(file), name
-from gemel.common.command import app
+from gemel.command import app
 from typer.main import get_command
 print(json.dumps({
     "packages": [name for name in sys.argv[2:] if importlib.util.find_spec(name)],
@@ -278,9 +277,7 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
                 time.sleep(0.02)
             # The health check of the image, and what the operator calls.
             image.run("-I", str(DEPLOY / "ready.py"), str(port))
-            status = json.loads(
-                image.run("-m", "gemel.common.command", "alice", "status", "--json", "--config", "alice.yaml")
-            )
+            status = json.loads(image.run("-m", "gemel.command", "alice", "status", "--json", "--config", "alice.yaml"))
             assert status["party"] == "alice"
             assert status["carole"] == {"address": "127.0.0.1:9", "connected": False, "refusal": ""}
             service.send_signal(signal.SIGTERM)

@@ -20,16 +20,16 @@ from typer.testing import CliRunner
 import alice
 from gemel.carole.configuration import load_carole
 from gemel.carole.configuration import template as carole_template
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.configuration import load_configuration
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.templates import custodian_yaml
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.json_output import error_document
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.client_configuration import template as client_template
 from gemel.coordinator.demonstration.people import TRUTH
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.templates import custodian_yaml
 from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files
 from tests.e2e.deployment import people, specification
 

@@ -26,7 +26,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.parties import Role, Side
 from gemel.coordinator.client.run_ending import HELD
 from gemel.coordinator.demonstration.people import TRUTH

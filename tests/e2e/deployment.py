@@ -28,11 +28,7 @@ from gemel.carole.service.application import Application
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
-from gemel.common.command import app
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.operator.control import Control
-from gemel.common.custodian.service import CustodianService
-from gemel.common.custodian.templates import custodian_yaml
+from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
@@ -49,6 +45,10 @@ from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.operator.control import Control
+from gemel.custodian.service import CustodianService
+from gemel.custodian.templates import custodian_yaml
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.ports import free_port
 

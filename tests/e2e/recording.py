@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.encoding import Layout, SignatureSet, from_bytes
 from gemel.common.parties import Side
 from gemel.common.rpc.client import Connection
+from gemel.common.signatures import Layout, SignatureSet, from_bytes
 from gemel.common.wire import manifest_from_wire
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import Deployment

@@ -34,10 +34,10 @@ import polars as pl
 import pytest
 import sqlalchemy
 
-from gemel.common.custodian.operator.control import Control
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys import new_seed_file
 from gemel.common.parties import Side
+from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, specification
 
@@ -96,7 +96,7 @@ def test_wrong_seed(deploy: Deploy) -> None:
 
 OTHER_CLEANING = """\
 # An installation whose library leaves accents where they are.
-from gemel.common.cleaning.definition import TEXT_STEPS
+from gemel.custodian.cleaning.definition import TEXT_STEPS
 
 TEXT_STEPS["accents"] = lambda text: text
 """
@@ -191,7 +191,7 @@ def _accented(encoding: str) -> Callable[[bytes], bytes]:
     return spoil
 
 
-FAULTS = (  # the others in process: tests/common/custodian/test_source.py
+FAULTS = (  # the others in process: tests/custodian/test_source.py
     Fault(
         "a-field-missing",
         lambda content: content.replace(b",surname,", b",sur_name,", 1),

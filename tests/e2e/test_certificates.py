@@ -16,9 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gemel.carole.service.application import Application
-from gemel.common.command import app
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.service import CustodianService
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
@@ -28,6 +26,8 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES
 from gemel.coordinator.client.steward_client import Steward
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.service import CustodianService
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
 
 Deploy = Callable[..., Deployment]

@@ -20,20 +20,20 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine.coded_links import GROUP
-from gemel.common.custodian.service import CustodianService
-from gemel.common.custodian.state.row_map import unpack_map
-from gemel.common.encoding import SignatureSet
-from gemel.common.encoding.layout import CODES, SAMPLES
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
+from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.layout import CODES, SAMPLES
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from gemel.coordinator.demonstration.people.insured import KEY
+from gemel.custodian.service import CustodianService
+from gemel.custodian.state.row_map import unpack_map
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import (
     BOBS_NAMES,

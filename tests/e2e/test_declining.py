@@ -18,7 +18,7 @@ REASON = "the committee of data protection has not agreed yet"
 
 
 def gemel(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gemel.common.command", *map(str, words)]
+    command = [sys.executable, "-m", "gemel.command", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 import pytest
 
-from gemel.common.encoding.layout import SAMPLES
-from gemel.common.encoding.samples import sample_rows
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import SAMPLES, sample_rows
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
 from tests.e2e.recording import Recorded, recorded_linkage

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from gemel.command import app
 from gemel.common.audit.signed_note import notes_in
-from gemel.common.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.coordinator.client.run_ending import HELD, REFUSED

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity_configuration import open_identity

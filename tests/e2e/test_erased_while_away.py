@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from gemel.carole.service import statuses
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.operator.control import Control
 from gemel.common.parties import Side
 from gemel.common.rpc import pages
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.operator.control import Control
 from tests.carole.service.test_project_lists import fill
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, people, specification
 

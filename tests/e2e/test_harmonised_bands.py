@@ -18,10 +18,10 @@ import pytest
 from typer.testing import CliRunner
 
 import gemel
-from gemel.common.cleaning import clean
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.custodian.cleaning import clean
 
 Pair = tuple[str, str]
 

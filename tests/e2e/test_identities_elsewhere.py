@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gemel.carole.service.supervisor import Supervisor
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.configuration import load_configuration, parse_configuration
 from gemel.common.keys.identity_configuration import IdentitySection, open_identity
 from gemel.common.parties import Side

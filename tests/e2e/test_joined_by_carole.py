@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from gemel.common.custodian.operator.control import Control
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
@@ -23,6 +22,7 @@ from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.rehearsal.output_folder import report_content
 from gemel.coordinator.reports.linkage import render_report
+from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, linked_people, people, specification, typed
 from tests.e2e.test_block_keyed import BLOCKING

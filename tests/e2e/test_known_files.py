@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.encoding.layout import TRAINING
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import TRAINING
 from gemel.common.specification import Specification, dump_specification
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.drivers import driver_network

@@ -17,13 +17,11 @@ import pytest
 from numpy.typing import NDArray
 
 from gemel.carole.engine.archive import unpacked
-from gemel.common.custodian.service import CustodianService
-from gemel.common.custodian.state.row_map import unpack_map
-from gemel.common.encoding import SignatureSet, from_bytes
-from gemel.common.encoding.layout import CODES
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.rpc.client import Connection
+from gemel.common.signatures import SignatureSet, from_bytes
+from gemel.common.signatures.layout import CODES
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.wire import manifest_from_wire
 from gemel.common.wire.row_handles import (
@@ -38,6 +36,8 @@ from gemel.common.wire.row_handles import (
 from gemel.common.wire.sides import side_to_wire
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people.insured import KEY
+from gemel.custodian.service import CustodianService
+from gemel.custodian.state.row_map import unpack_map
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from gemel.risk.models import JointDistribution
 from tests.e2e.deployment import STATE, Deployment, insured, people, specification, variables_of

@@ -16,7 +16,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.encoding.samples import sample_rows
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import sample_rows
 from gemel.coordinator.demonstration.people import IDENTIFIER
 from gemel.protos.linkage.v1 import resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.state.custodian_state import State
-from gemel.common.custodian.state.keyring import Keyring
-from gemel.common.custodian.state.row_map import unpack_map
 from gemel.common.keys import derive
 from gemel.common.keys.derivation import Purpose
 from gemel.common.parties import Side
 from gemel.common.specification import encoding_digest, load_specification
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.state.custodian_state import State
+from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.state.row_map import unpack_map
 from tests.e2e.deployment import CUSTODIANS
 from tests.e2e.linked import PROJECT, TEXT, Linked
 from tests.e2e.traces import (

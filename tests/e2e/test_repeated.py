@@ -14,8 +14,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from gemel.common.encoding import to_bytes
 from gemel.common.parties import Side
+from gemel.common.signatures import to_bytes
 from gemel.coordinator.client.run_progress import follow_run
 from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification
 from tests.e2e.recording import contribution, recorded
@@ -59,7 +59,7 @@ def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     made.coordinator.amend(texts[1])
     made.coordinator.approve(PROJECT, digest_of(texts[1]))
     made.wait_for(PROJECT, STATE.PROJECT_STATE_CONTRIBUTED)
-    command = [sys.executable, "-m", "gemel.common.command", "alice", "decline", PROJECT, "--yes", "--reason"]
+    command = [sys.executable, "-m", "gemel.command", "alice", "decline", PROJECT, "--yes", "--reason"]
     command += ["what was sent is to be sent again", "--config", str(made.configs[Side.ALICE])]
     subprocess.run(command, capture_output=True, cwd=ROOT, timeout=120, check=True)
     sent.clear()

@@ -19,16 +19,16 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.coordinator.client.client_configuration import steward_template
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
-from tests.common.custodian.conftest import Folder
-from tests.common.custodian.console.served import served
 from tests.consoles import wide_consoles
+from tests.custodian.conftest import Folder
+from tests.custodian.console.served import served
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
 from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, specification

@@ -12,7 +12,6 @@ import pytest
 
 from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
@@ -21,6 +20,7 @@ from gemel.common.sharing.local_session import LocalChannel, local_parties, toge
 from gemel.common.sharing.party import Party
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.run_progress import COMPUTED
+from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from tests.carole.engine.shared.both_modes import encoded_files, own_share, quiet
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, Deviating
 from tests.specifications import heading

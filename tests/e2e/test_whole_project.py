@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from tests.e2e.deployment import Deployment, specification
 

@@ -38,7 +38,7 @@ print(json.dumps([count, missing]))
 """
 COMMAND = """
 sys.argv[0] = "gemel"
-from gemel.common.command import main
+from gemel.command import main
 main()
 """
 
@@ -69,7 +69,7 @@ def test_only_reports_need_the_extra(tmp_path: Path) -> None:
     done = run(WITHOUT + MODULES, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in json.loads(done.stdout)[1]:
-        consoles = ("gemel.coordinator.", "gemel.common.web.", "gemel.common.custodian.console.")
+        consoles = ("gemel.coordinator.", "gemel.common.web.", "gemel.custodian.console.")
         assert "report" in name or name.startswith(consoles), name
 
 

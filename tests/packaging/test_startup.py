@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.command import SUBCOMMANDS
+from gemel.command import SUBCOMMANDS
 from gemel.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
 
 HEAVY = (
@@ -33,7 +33,7 @@ PROGRAM = """
 import atexit, json, sys
 atexit.register(lambda: print("MODULES", json.dumps(sorted(sys.modules))))
 sys.argv[0] = "gemel"
-from gemel.common.command import main
+from gemel.command import main
 main()
 """
 
@@ -59,7 +59,7 @@ SERVICES = {
         "gemel.carole.assessment",
         "gemel.risk",
     ),
-    "common.custodian.service": ("scipy.stats", "networkx", "alembic", "altair"),
+    "custodian.service": ("scipy.stats", "networkx", "alembic", "altair"),
 }
 """What a service does not need to start and to answer."""
 

@@ -123,7 +123,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 target = packages / entry.name
                 if not target.exists():
                     target.symlink_to(entry)
-    assert (packages / "gemel/common/command.py").is_file()
+    assert (packages / "gemel/command.py").is_file()
     yield folder / "bin"
     shutil.rmtree(folder)
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 
 FORM = ("--encoding", "cp850", "--separator", "semicolon")

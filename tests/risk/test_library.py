@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gemel
-from gemel.common.command import app
+from gemel.command import app
 from gemel.risk.library import identification, protection, tables
 
 KEYS = ["age", "sex", "town"]

@@ -17,13 +17,13 @@ from typing import Any
 
 import polars as pl
 
-from gemel.common.cleaning import clean
-from gemel.common.encoding import to_bytes
-from gemel.common.encoding.columns import file_order
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.common.signatures import to_bytes
 from gemel.common.specification import encoding_digest, load_specification
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.columns import file_order
+from gemel.custodian.encoding.records import encode_records
 
 PATH = Path(__file__).with_name("contribution.json")
 

@@ -36,9 +36,6 @@ from gemel.common.audit.resolver_result import sign_result
 from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import Cosignature
 from gemel.common.audit.steward_decision import sign_decision
-from gemel.common.encoding.intervals import Interval
-from gemel.common.encoding.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
-from gemel.common.encoding.shared_words import SharedUpload, open_words, seal_words
 from gemel.common.keys.agreement import Agreement
 from gemel.common.keys.agreement_messages import Offer, Terms, read_confirmation, read_offer
 from gemel.common.keys.check import canary_part
@@ -61,6 +58,9 @@ from gemel.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.custodian_shares import ShareSecrets, add_share, leave_third_share
+from gemel.common.signatures.intervals import Interval
+from gemel.common.signatures.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.signatures.shared_words import SharedUpload, open_words, seal_words
 from gemel.common.suite import Suite
 from gemel.common.wire.chunks import Chunk
 from gemel.common.wire.granted_variables import (

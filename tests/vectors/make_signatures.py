@@ -16,8 +16,8 @@ from typing import Any
 
 from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
 from gemel.common.suite import Suite
-from tests.common.minhash.definition import signature, words
-from tests.common.tokens.definition import tokens
+from tests.custodian.encoding.minhash.definition import signature, words
+from tests.custodian.tokens.definition import tokens
 
 PATHS = {
     Suite.DEFAULT: Path(__file__).with_name("signatures.json"),

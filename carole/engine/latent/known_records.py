@@ -1,7 +1,7 @@
 """What is known of the joint distribution beforehand, for the extended latent step: training records, or its cells.
 
-A custodian brings them as codes, in sets of their own (`common.encoding.known_records`). Here they get the columns of a
-run's value model, which may lack a variable of theirs, and has keys that they do not have.
+A custodian brings them as codes, in sets of their own (`custodian.encoding.known_records`). Here they get the columns
+of a run's value model, which may lack a variable of theirs, and has keys that they do not have.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gemel.carole.engine.archive import Arrays, array_of
 from gemel.carole.engine.plan_parts import LatentPlan
 from gemel.carole.extended_latent import ExtendedSettings, Values
 from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
-from gemel.common.encoding.layout import JOINT, TRAINING
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet, check_counts, check_range
+from gemel.common.signatures.layout import JOINT, TRAINING
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet, check_counts, check_range
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import FittedModel, fit
 from gemel.risk.models.graphs import complete_graph

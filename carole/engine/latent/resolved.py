@@ -27,8 +27,8 @@ from gemel.carole.engine.refinement import worth_keeping
 from gemel.carole.engine.result import Linkage
 from gemel.carole.engine.selection import choose_patterns
 from gemel.carole.extended_latent import ArrayPairs
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.progress import Progress
+from gemel.common.signatures.signature_sets import SignatureSet
 
 UNLIMITED = 1 << 62
 """Bytes: the resolver has no limit but its machine's memory."""

@@ -12,9 +12,9 @@ from gemel.carole.extended_latent import (
     Variable,
 )
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 
 def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:

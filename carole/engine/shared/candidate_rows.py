@@ -19,9 +19,9 @@ from gemel.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_bloc
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.run_warnings import LARGE_BLOCK
 from gemel.carole.engine.shards import Unit, refuse_above_limit, shards_of, units_of
-from gemel.common.encoding.party_sets import PartyContribution
 from gemel.common.parties import Side
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.party_sets import PartyContribution
 
 Contributions = tuple[PartyContribution, PartyContribution]
 """Alice's and Bob's, for one compute party."""

@@ -17,7 +17,6 @@ from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.carole.engine.shared.opened_levels import OpenedRun, lacking_fields, opened_pairs
 from gemel.carole.engine.shared.openings import CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
 from gemel.carole.engine.shared.set_rows import SetRows, shared_names, values_there
-from gemel.common.encoding.samples import GROUPS
 from gemel.common.progress import Progress, StageProgress
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.gates import Shared
@@ -25,6 +24,7 @@ from gemel.common.sharing.output_bits import Opened, OutputBits
 from gemel.common.sharing.pair_levels import compare_pairs, presence_of_rows
 from gemel.common.sharing.party import Party
 from gemel.common.sharing.permutation import permuted
+from gemel.common.signatures.layout import GROUPS
 
 PERMUTED_COPIES = 3
 """Copies of all pairs' words that are there while they are permuted, with their tags."""

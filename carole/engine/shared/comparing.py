@@ -12,8 +12,8 @@ from gemel.carole.engine.resources import Resources
 from gemel.carole.engine.shared.job import Led
 from gemel.carole.engine.shared.shared_files import FileSizes, SharedFiles
 from gemel.carole.engine.stream import KeptPairs
-from gemel.common.encoding.party_sets import PartyContribution
 from gemel.common.progress import Progress
+from gemel.common.signatures.party_sets import PartyContribution
 
 
 def compare_opened(

@@ -6,9 +6,9 @@ from gemel.carole.comparison.crosswise import crosswise_bounds
 from gemel.carole.comparison.thresholds import disagreement_limits
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.plan_parts import FieldPlan
-from gemel.common.encoding.layout import SetLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.sharing.output_bits import ComparedField, Exchange, PairComparison
+from gemel.common.signatures.layout import SetLayout
 
 
 def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | None) -> PairComparison:

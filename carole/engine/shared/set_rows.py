@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.encoding.layout import SetLayout
-from gemel.common.encoding.party_sets import PartyContribution
 from gemel.common.sharing.gates import Shared
 from gemel.common.sharing.pair_levels import presence_of_rows
+from gemel.common.signatures.layout import SetLayout
+from gemel.common.signatures.party_sets import PartyContribution
 
 
 class SetRows:

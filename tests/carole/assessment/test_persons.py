@@ -11,8 +11,8 @@ from benchmarks._built_population import SMALL, specification
 from gemel.carole.assessment import Combined, assess, combine
 from gemel.carole.engine.result import ScoredPairs
 from gemel.carole.fellegi_sunter.entities import Entities
-from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
 from gemel.common.parties import Side
+from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 
 SPEC = specification(SMALL, (0.5, 0.5, 0.25))
 PERSONS = np.array([0, 1, 1, 3, 4, 4]), np.array([0, 0, 2, 3])

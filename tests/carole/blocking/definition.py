@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.encoding.signature_sets import NO_KEY, FieldSignatures
+from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 from tests.carole.comparison.definition import agreeing_bits, jaccard_estimate
 
 

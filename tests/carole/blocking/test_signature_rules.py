@@ -11,8 +11,8 @@ from gemel.carole.blocking import KeyedRule, UnionPairs, ValueRule
 from gemel.carole.blocking.bands import band_keys
 from gemel.carole.blocking.block_size_cap import value_keys, without_large_blocks
 from gemel.carole.blocking.value_relation import canopy_pairs, similar_pairs
-from gemel.common.encoding.signature_sets import FieldSignatures
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification.model.blocking import Bands
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
 

@@ -14,13 +14,13 @@ from gemel.carole.engine import Contribution, Resources, compare
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
+from gemel.common.signatures.signature_sets import SignatureSet
 from tests.carole.engine.test_shards import PLAN, people, sets_of
 from tests.carole.trial import PROJECT, UPLOADS, contributed
 from tests.carole.trial import Contribution as RandomContribution

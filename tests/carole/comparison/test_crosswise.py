@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
-from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.carole.comparison.definition import agreeing_bits, level
 
 BITS = 128

@@ -18,7 +18,7 @@ from gemel.carole.comparison.levels import (
     level_table,
 )
 from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
-from gemel.common.encoding.signature_sets import FieldSignatures
+from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.carole.comparison import definition
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)

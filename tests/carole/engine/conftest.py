@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, RulePlan
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 
 BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 FIELDS = {"given": 128, "family": 192, "born": 64, "town": 256}

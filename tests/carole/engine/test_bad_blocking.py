@@ -10,7 +10,7 @@ import pytest
 from gemel.carole.engine import Resources, RulePlan, link
 from gemel.carole.engine.plan_parts import Bands, Canopies, Similar
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

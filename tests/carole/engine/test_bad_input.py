@@ -10,8 +10,8 @@ import pytest
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
 from gemel.carole.fellegi_sunter import SCHEMES, MPrior
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 

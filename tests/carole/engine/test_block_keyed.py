@@ -17,10 +17,10 @@ from gemel.carole.engine.memory import MemoryBudget
 from gemel.carole.engine.plan_parts import FieldPlan, RulePlan
 from gemel.carole.engine.run_context import RunContext
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.specification import load_specification
+from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
 from tests.specifications import heading
 

@@ -17,10 +17,10 @@ from gemel.carole.engine import Resources, link
 from gemel.carole.engine.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
 from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.layout import CODES
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES
 from tests.carole.engine.no_statistics import NO_STATISTICS
 
 N = 2000

@@ -14,7 +14,7 @@ from gemel.carole.engine.run_documents import findings
 from gemel.carole.engine.run_warnings import number_warnings
 from gemel.carole.fellegi_sunter import FieldLevels
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

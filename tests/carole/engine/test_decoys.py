@@ -29,14 +29,14 @@ from gemel.carole.engine.stream import KeptPairs
 from gemel.carole.evaluation.decoys import DecoyCount
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from gemel.common.cleaning import clean
-from gemel.common.encoding.decoys import with_decoys
-from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification.model.padding import Padding
 from gemel.common.specification.model.quality import QualitySpec
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.decoys import with_decoys
+from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.test_block_keyed import SEED
 

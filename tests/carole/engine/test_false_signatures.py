@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from benchmarks.modes import people
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding import SignatureSet
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.signature_sets import FieldSignatures
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import Specification
 from gemel.common.specification.model.blocking import Bands, BlockingRule
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 N, COMMON = 150, 75
 BANDS = BlockingRule(name="bands", lsh=Bands(field="surname"))

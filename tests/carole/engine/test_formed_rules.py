@@ -9,8 +9,8 @@ import pytest
 
 from gemel.carole.engine import Resources, RulePlan, link
 from gemel.carole.engine.plan_parts import Bands, Canopies, Similar
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import SignatureSet
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
 from tests.carole.engine.progress import quiet
 

@@ -21,14 +21,14 @@ from gemel.carole.engine.result import Linkage
 from gemel.carole.extended_latent import ExtendedSettings
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.encoding.categories import labels_by_code
-from gemel.common.encoding.known_records import known_set
-from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
+from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.common.specification import encoding_digest
 from gemel.coordinator.demonstration.people.drivers import driver_network
 from gemel.coordinator.demonstration.people.insured import KEY
+from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.encoding.known_records import known_set
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
 
 SEED = Seed(bytes(range(32)))

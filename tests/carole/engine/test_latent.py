@@ -18,15 +18,15 @@ from gemel.carole.engine.specified import plan_of
 from gemel.carole.engine.stream import KeptPairs
 from gemel.carole.engine.whole_files import WholeFiles
 from gemel.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
-from gemel.common.cleaning import clean
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.signature_sets import SignatureSet, VariableCodes
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 from gemel.risk.models import JointDistribution
 from tests.carole.engine.progress import quiet
 

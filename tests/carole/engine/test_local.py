@@ -10,8 +10,8 @@ import pytest
 import gemel.carole.engine.stream as stream_module
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from tests.carole.blocking.definition import candidate_pairs
 from tests.carole.comparison import definition
 from tests.carole.engine.progress import quiet

@@ -9,8 +9,8 @@ import pytest
 
 from gemel.carole.engine import Resources, link
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.encoding.signature_sets import MISSING, SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -17,12 +17,12 @@ from gemel.carole.engine.padded import conclude_padded, without
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.engine.stream import KeptPairs
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.errors import GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification.model.padding import Padding
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.test_block_keyed import SEED
 

@@ -18,8 +18,8 @@ from gemel.carole.engine.plan_parts import LatentPlan
 from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.run_documents import findings
 from gemel.carole.engine.whole_files import WholeFiles
-from gemel.common.encoding.signature_sets import FieldSignatures
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(1 << 30, 1)

@@ -12,11 +12,11 @@ import pytest
 from benchmarks.modes import judged, link_in, people
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, Specification
 from gemel.common.specification.model.noise_tolerance import REACHED
+from gemel.custodian.cleaning import clean
 
 N, COMMON, FLIP = 1500, 750, 0.1
 SEED = Seed(bytes(range(32)))

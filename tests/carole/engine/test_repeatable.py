@@ -24,17 +24,18 @@ from gemel.carole.engine.resolved_handles import by_appearance
 from gemel.carole.engine.result import ScoredPairs
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.engine.stream import KeptPairs
-from gemel.common.cleaning import clean
-from gemel.common.custodian.steps.handle_submission import handles_of
-from gemel.common.encoding import samples, to_bytes
-from gemel.common.encoding.decoys import with_decoys
-from gemel.common.encoding.records import Encoded, encode_records
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
+from gemel.common.signatures import to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.specification.model.quality import QualitySpec
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding import samples
+from gemel.custodian.encoding.decoys import with_decoys
+from gemel.custodian.encoding.records import Encoded, encode_records
+from gemel.custodian.steps.handle_submission import handles_of
 from tests.carole.engine.progress import quiet
 
 SEED = Seed(bytes(range(32)))

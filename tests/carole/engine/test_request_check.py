@@ -13,11 +13,11 @@ from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare
 from gemel.carole.engine.held_sets import contribution_of
 from gemel.carole.engine.request_check import check_request
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 from tests.carole.engine.progress import quiet
 
 N = 200

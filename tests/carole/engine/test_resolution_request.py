@@ -15,12 +15,12 @@ from gemel.carole.engine.resolution_request import ResolutionRequest, pack_reque
 from gemel.carole.engine.resolved_handles import checked_codes, checked_handles
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.engine.stream import KeptPairs
-from gemel.common.cleaning import clean
-from gemel.common.encoding.columns import random_order
-from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.columns import random_order
+from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
 
 RESOURCES = Resources(2 << 30, 2)

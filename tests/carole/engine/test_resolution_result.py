@@ -18,9 +18,6 @@ from gemel.carole.engine.resolution_request import ResolutionRequest, pack_reque
 from gemel.carole.engine.resolution_result import unpack_result
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.engine.stream import KeptPairs
-from gemel.common.cleaning import clean
-from gemel.common.encoding.columns import random_order
-from gemel.common.encoding.records import Encoded, encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys import SealContext
 from gemel.common.keys.derivation import Seed
@@ -30,6 +27,9 @@ from gemel.common.pki.provisioning import Provisioned
 from gemel.common.specification import Specification
 from gemel.common.wire.resolved_share import ResolvedShare, open_share
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.columns import random_order
+from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
 
 N, RUN = 300, "r" * 32

@@ -16,13 +16,13 @@ from gemel.carole.engine.resolution_request import ResolutionRequest, pack_reque
 from gemel.carole.engine.resolution_result import ResolutionResult
 from gemel.carole.engine.result_check import check_result
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
 from gemel.common.documents.linkage_document import Counts
-from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 from tests.carole.engine.progress import quiet
 
 DRAWS = 2

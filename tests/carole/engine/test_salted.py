@@ -8,13 +8,13 @@ import pytest
 
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.columns import file_order
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import two_files
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.columns import file_order
+from gemel.custodian.encoding.records import encode_records
 from tests.specifications import heading
 
 TEXT = (

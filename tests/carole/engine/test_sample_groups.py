@@ -15,12 +15,11 @@ from gemel.carole.engine.outside_blocks import RandomPairs
 from gemel.carole.engine.preparation import all_pairs_levels
 from gemel.carole.engine.sample_groups import grouped_levels, pairs_in_groups
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.layout import SAMPLES
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.samples import GROUP_ROWS, GROUPS
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.keys.derivation import Seed
+from gemel.common.signatures.layout import GROUP_ROWS, GROUPS, SAMPLES
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
+from gemel.custodian.encoding.records import encode_records
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))

@@ -22,14 +22,14 @@ from gemel.carole.engine.request_order import request_order
 from gemel.carole.engine.run_context import RunContext
 from gemel.carole.engine.shards import shards_of
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding import intervals
-from gemel.common.encoding.intervals import Interval
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.signature_sets import SignatureSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
+from gemel.common.signatures import intervals
+from gemel.common.signatures.intervals import Interval
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
+from gemel.custodian.encoding.records import encode_records
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.whole_rows import whole_comparison
 from tests.specifications import heading

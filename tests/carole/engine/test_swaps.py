@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.errors import GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

@@ -11,11 +11,11 @@ import pytest
 from gemel.carole.comparison import FieldComparison, level_distribution, level_table
 from gemel.carole.comparison.strings import levels_of, similarity_table
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
-from gemel.common.encoding.signing import canonical
-from gemel.common.encoding.values import pack_values, unpack_values
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.signatures.values import pack_values, unpack_values
 from gemel.coordinator.demonstration.people.names import name_tables
+from gemel.custodian.encoding.signing import canonical
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
 from gemel.carole.engine.value_frequencies import joint_codes, rarity, value_weights
 from gemel.carole.evaluation import calibration, expected_precision_recall, matching_pairs, quality
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.errors import GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 EXACT = (0.9999, 1.0)

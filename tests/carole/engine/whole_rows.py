@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gemel.carole.engine.packing import Packing
 from gemel.carole.engine.plan import LinkagePlan
 from gemel.carole.engine.vectors import ComparisonVectors
-from gemel.common.encoding.signature_sets import NO_KEY, SignatureSet
+from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 
 
 class WholeComparison(NamedTuple):

@@ -14,11 +14,11 @@ from gemel.carole.evaluation import best_threshold, matching_pairs, number_of_ma
 from gemel.carole.fellegi_sunter import PatternCounts, assigned
 from gemel.carole.fellegi_sunter.dependence import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 from tests.specifications import heading
 
 SPECIFICATION = (

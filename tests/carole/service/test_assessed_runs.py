@@ -23,13 +23,13 @@ from gemel.carole.service.linking import carry_out
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
 from gemel.common.disclosure_measures import MEASURES
-from gemel.common.encoding.decoys import with_decoys
-from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side
 from gemel.common.pki.reader import Reader
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.custodian.encoding.decoys import with_decoys
+from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.specifications import heading

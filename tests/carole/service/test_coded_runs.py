@@ -15,12 +15,12 @@ from gemel.carole.engine.specified import plan_of
 from gemel.carole.projects import RunState, State, operations
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from gemel.common.custodian.steps import handle_submission as custodian
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.specification import Specification, load_specification
 from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.custodian.steps import handle_submission as custodian
 from tests.carole import trial
 from tests.carole.deployment import Deployment
 from tests.carole.service import test_assessed_runs as open_mode
@@ -38,7 +38,7 @@ from tests.carole.service.test_assessed_runs import (
     project,
     report,
 )
-from tests.common.encoding.encoded_rows import n_signed
+from tests.custodian.encoding.encoded_rows import n_signed
 
 __all__ = ["carole"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gemel.common.encoding.layout import FieldLayout, Layout, SetLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.rpc.fairness import MemberLimits
+from gemel.common.signatures.layout import FieldLayout, Layout, SetLayout
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 from tests.carole.deployment import (

@@ -16,10 +16,10 @@ from sqlalchemy import text as statement
 from gemel.carole.configuration import load_carole
 from gemel.carole.projects import Policy, State
 from gemel.carole.service.linking import carry_out
-from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
+from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself

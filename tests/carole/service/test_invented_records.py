@@ -18,11 +18,11 @@ from gemel.carole.engine.specified import plan_of
 from gemel.carole.projects import State
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment
 from tests.carole.service.test_assessed_runs import carole, herself, lease, project, report

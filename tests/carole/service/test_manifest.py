@@ -10,7 +10,9 @@ import pytest
 
 from gemel.carole.projects import Project
 from gemel.carole.service.manifest import check_manifest
-from gemel.common.encoding.layout import (
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.signatures.layout import (
     CODES,
     JOINT,
     SAMPLES,
@@ -19,10 +21,8 @@ from gemel.common.encoding.layout import (
     Layout,
     SetLayout,
     VariableLayout,
+    sample_rows,
 )
-from gemel.common.encoding.samples import sample_rows
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.known_files import JointSpec
 from gemel.common.wire import Manifest

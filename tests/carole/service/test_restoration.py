@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from gemel.carole.store.audit import Log
 from gemel.carole.store.restoring import RestoredLog
+from gemel.command import app
 from gemel.common.audit import Checkpoint
 from gemel.common.audit.restoration import RestorationDecision
-from gemel.common.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role

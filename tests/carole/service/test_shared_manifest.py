@@ -11,10 +11,9 @@ import pytest
 from gemel.carole.projects import Project
 from gemel.carole.service.manifest import check_manifest
 from gemel.carole.store.integrity import layout_from_text, layout_to_text, sealed_seeds_from_text
-from gemel.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
-from gemel.common.encoding.samples import sample_rows
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout, sample_rows
 from gemel.common.specification import load_specification
 from gemel.common.wire import Manifest
 from tests.specifications import heading

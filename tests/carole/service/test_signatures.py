@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from gemel.carole.store.database import Database
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import projects
+from gemel.command import app
 from gemel.common.audit.steward_decision import verify_decision
-from gemel.common.command import app
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side

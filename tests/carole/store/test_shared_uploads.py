@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gemel.carole.store import Store
-from gemel.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.wire.chunks import chunk_slices, root_digest
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed
 

@@ -18,11 +18,11 @@ from gemel.carole.engine.plan_parts import LatentPlan, VariablePlan
 from gemel.carole.projects import State
 from gemel.carole.service.known_records import known_records
 from gemel.carole.store import Store
-from gemel.common.encoding.layout import CODES, JOINT, SAMPLES, TRAINING
-from gemel.common.encoding.payload import to_bytes
-from gemel.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES, JOINT, SAMPLES, TRAINING
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
 from gemel.common.wire.chunks import Chunk, chunk_count, chunk_slices, root_digest
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
 

@@ -56,7 +56,7 @@ def test_only_the_assessment_signs_with_them() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr in makers
     }
-    assert users == {"risk/leakage"}
+    assert users == {"custodian/leakage"}
 
 
 def test_they_are_not_shown_and_not_pickled() -> None:

@@ -24,12 +24,12 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from gemel.common.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
 from gemel.common.disclosure_measures import MEASURES, QUESTIONS
 from gemel.coordinator.client.run_progress import DOERS, STAGE_WORDS
 from gemel.coordinator.client.terminal import STATE_WORDS
 from gemel.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
 from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
+from gemel.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FOLDER = REPOSITORY / "common/language"
@@ -38,7 +38,7 @@ CODES = tuple(PLURALS)
 CONSOLE = "console."
 """What the names of the consoles' catalogues begin with."""
 REPORTS = ("common/language", "risk/report", "coordinator/reports")
-CONSOLES = ("common/language", "common/web", "common/custodian/console", "coordinator/console")
+CONSOLES = ("common/language", "common/web", "custodian/console", "coordinator/console")
 TITLES = {"": "Reports", CONSOLE: "Consoles"}
 _KEYWORDS = {"gettext": None, "ngettext": (1, 2), "marked": None, "_": None}
 _TEMPLATE = {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "silent": "false"}
@@ -88,7 +88,7 @@ def _of_consoles() -> Iterator[tuple[Message, str]]:
     tables: dict[str, Mapping[Any, str]] = {
         "coordinator/client/terminal.py": STATE_WORDS,
         "coordinator/client/run_progress.py": {**STAGE_WORDS, **DOERS},
-        "common/custodian/operator/screen.py": CUSTODIAN_STATES,
+        "custodian/operator/screen.py": CUSTODIAN_STATES,
     }
     for place, words in tables.items():
         for text in words.values():

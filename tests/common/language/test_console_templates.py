@@ -13,7 +13,7 @@ from gemel.common.language import console_language, gettext, in_language, langua
 from tests.common.language.catalogues import CONSOLE, REPOSITORY, as_mo, renewed
 from tests.common.language.pseudo import unmarked
 
-FOLDERS = ("common/web", "coordinator/console/templates", "common/custodian/console/templates")
+FOLDERS = ("common/web", "coordinator/console/templates", "custodian/console/templates")
 TEMPLATES = sorted(path for folder in FOLDERS for path in (REPOSITORY / folder).glob("*.j2"))
 NAMES = {"Gemel"}
 _ENVIRONMENT = Environment(extensions=["jinja2.ext.i18n"], autoescape=True)

@@ -6,7 +6,6 @@ from typing import cast
 
 import pytest
 
-from gemel.common.encoding.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys import SealingKey
 from gemel.common.keys.identity_configuration import open_identity
@@ -16,6 +15,7 @@ from gemel.common.rpc.computation_calls import ComputationCalls
 from gemel.common.rpc.fetched_contribution import fetched_contribution
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.signatures.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.specification import encoding_digest, load_specification
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.share_headers import HeaderAbout, seal_header

@@ -7,13 +7,13 @@ import pytest
 
 from gemel.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
 from gemel.carole.comparison.thresholds import disagreement_limits
-from gemel.common.encoding.signature_sets import FieldSignatures
 from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison
 from gemel.common.sharing.output_slices import output_slices
 from gemel.common.sharing.pair_levels import compare_pairs, presence_of_rows, rows_of
 from gemel.common.sharing.row_words import RowWords
 from gemel.common.sharing.sliced_pairs import SlicedPairs
+from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.common.sharing.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
 
 BITS = 128

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from gemel.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.wire import Manifest, manifest_from_wire, manifest_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.linked_analysis import ANALYSES, study
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.specification import load_specification
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "analysing.md").read_text(encoding="utf-8")

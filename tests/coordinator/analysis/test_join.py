@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import gemel
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.documents.provenance import CLASSES, EXACT, Provenance, read_provenance
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side

@@ -12,10 +12,6 @@ import pytest
 import gemel
 from gemel.alice import PARTY as ALICE
 from gemel.bob import PARTY as BOB
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.state.custodian_state import State
-from gemel.common.custodian.state.keyring import Keyring
-from gemel.common.custodian.steps.seed_agreement import SEED
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
@@ -25,6 +21,10 @@ from gemel.coordinator.demonstration.people.insured import insured_specification
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import WRITTEN, rehearse_into
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.state.custodian_state import State
+from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.steps.seed_agreement import SEED
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 
 Files = Mapping[Side, Path]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.ceremony.configurations import WRITERS, Joined, configure
-from gemel.common.ceremony.place import PROGRAM, Place
 from gemel.common.configuration import parse_configuration
 from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.pki.membership_file import Membership
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
+from gemel.party.configurations import WRITERS, Joined, configure
+from gemel.party.place import PROGRAM, Place
 from tests.vectors.make_formats import MEMBERS
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.pki import Members
 from gemel.common.suite import Suite

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 import typer
 
-from gemel.common.command import SUBCOMMANDS, app, subcommand
+from gemel.command import SUBCOMMANDS, app, subcommand
 from gemel.common.pki.provisioning import PARTIES
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from tests.specifications import heading

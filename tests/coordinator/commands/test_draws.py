@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "draws.md").read_text(encoding="utf-8")
 

@@ -19,16 +19,16 @@ from gemel.alice import PARTY as ALICE
 from gemel.bob import PARTY as BOB
 from gemel.carole.configuration import load_carole
 from gemel.carole.service.health import check_health
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.configuration import load_configuration
-from gemel.common.custodian.configuration import load_custodian
-from gemel.common.custodian.operator.control import Control
-from gemel.common.custodian.state.keyring import Keyring
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.certificates import host_names, load_certificate
 from gemel.common.pki.provisioning import PARTIES
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.connection import connect
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.operator.control import Control
+from gemel.custodian.state.keyring import Keyring
 from tests.ports import free_port
 
 CUSTODIANS = (ALICE, BOB)
@@ -136,7 +136,7 @@ def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Pat
 
 def _serve(stack: contextlib.ExitStack, party: str, config: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "gemel.common.command", party, "serve", "--config", str(config)],
+        [sys.executable, "-m", "gemel.command", party, "serve", "--config", str(config)],
         stdin=subprocess.DEVNULL,
         stderr=stack.enter_context((config.parent / "log").open("w")),
     )

@@ -7,7 +7,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.web.console_configuration import ConsoleConfiguration

@@ -8,9 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.cleaning import clean
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, Specification, dump_specification, load_specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
@@ -18,7 +16,9 @@ from gemel.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
 from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
 from gemel.coordinator.draft.judged_rules import MARGIN
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.risk.leakage.leakage_assessment import assess
+from gemel.custodian.cleaning import clean
+from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
 
 N, COMMON = 5_000, 2_000
 LEVELS = {"sex": 2, "region": 16, "schooling": 6, "marital_status": 5, "employment": 5, "household": 7, "tenure": 4}

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.common.cleaning import clean
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, dump_specification, load_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.custodian.cleaning import clean
 
 N, COMMON = 600, 150
 BORN = "date_of_birth"

@@ -11,8 +11,6 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from gemel.common.cleaning import clean
-from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
@@ -29,6 +27,8 @@ from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.blocking_rules import count_pairs
 from gemel.coordinator.draft.specification_draft import ALL_PAIRS, draft, drafted_mode
 from gemel.coordinator.truth_columns import Truth
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.records import encode_records
 
 N = 400
 FIRST = ["anna", "bert", "carla", "dirk", "emma", "frank", "gina", "hugo", "ida", "jan", "karl", "lena", "moritz"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gemel.common.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
 from gemel.common.parties import Side
 from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.coordinator.draft.judged_rules import JudgedRules
 from gemel.coordinator.draft.register_limits import measured_limits
+from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
 
 
 def reports(

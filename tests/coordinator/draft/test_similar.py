@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification import load_specification
 from gemel.coordinator.draft.similar_value_list import similar_list

@@ -14,13 +14,10 @@ from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources, compare
 from gemel.carole.engine.held_sets import contribution_of
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
-from gemel.common.encoding.blocking_keys import key_text
-from gemel.common.encoding.layout import SAMPLES
-from gemel.common.encoding.records import encode_records
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
+from gemel.common.signatures.layout import SAMPLES
 from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.commands import spec as command
 from gemel.coordinator.demonstration.people import TRUTH, two_files
@@ -28,6 +25,9 @@ from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.estimate.candidate_pairs import candidate_pairs
 from gemel.coordinator.estimate.estimate import Columns, Estimate, estimate_of_files, estimate_of_size
 from gemel.coordinator.estimate.limits import CaroleLimits, refuse_exceeded
+from gemel.custodian.cleaning import clean
+from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.custodian.encoding.records import encode_records
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))

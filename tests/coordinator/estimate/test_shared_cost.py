@@ -8,7 +8,6 @@ import pytest
 
 from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.carole.engine.specified import plan_of
-from gemel.common.cleaning import clean
 from gemel.common.parties import Side
 from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.pair_levels import compare_pairs
@@ -18,6 +17,7 @@ from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.estimate.estimate import Estimate, estimate_of_files, estimate_of_size
 from gemel.coordinator.estimate.limits import CaroleLimits
 from gemel.coordinator.estimate.unit_costs import GATE_BYTES
+from gemel.custodian.cleaning import clean
 from tests.common.sharing.plain import shares_of
 
 PAIRS = 1 << 15

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gemel
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.specification import dump_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files

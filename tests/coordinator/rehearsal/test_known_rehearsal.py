@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError, GemelErrors
 from gemel.common.specification import Specification, dump_specification, load_specification
 from gemel.coordinator.demonstration.people import two_files

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gemel
-from gemel.common.command import app
+from gemel.command import app
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
 N, COMMON = 300, 150

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import bounds
 from gemel.risk.attribution.documents import release_of

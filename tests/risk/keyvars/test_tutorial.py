@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.specification import load_specification
 

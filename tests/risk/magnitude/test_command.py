@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 
 REPOSITORY = Path(__file__).resolve().parents[3]

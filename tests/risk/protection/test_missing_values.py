@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.protection import Levels, Methods, Policy, Request, protect
 from gemel.risk.protection.changes import numeric

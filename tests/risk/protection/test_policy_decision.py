@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gemel.risk
-from gemel.common.command import app
+from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.identification import KeyFile
 from gemel.risk.identification.calibration.every_record import over_every_record

@@ -17,9 +17,6 @@ from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import Led, RowParts, Terms, assist, lead
 from gemel.carole.engine.specified import plan_of
 from gemel.carole.engine.stream import KeptPairs
-from gemel.common.encoding.decoys import with_decoys
-from gemel.common.encoding.records import Encoded, encode_records
-from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
@@ -27,6 +24,9 @@ from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.party import Party
 from gemel.common.sharing.vouched_openings import Opening
 from gemel.common.specification import Specification, load_specification
+from gemel.custodian.encoding.decoys import with_decoys
+from gemel.custodian.encoding.records import Encoded, encode_records
+from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from tests.carole.engine.progress import quiet
 from tests.specifications import heading
 

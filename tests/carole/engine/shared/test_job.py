@@ -11,14 +11,14 @@ from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import Terms, assist, lead
 from gemel.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
 from gemel.carole.engine.specified import plan_of
-from gemel.common.encoding.records import encode_records
-from gemel.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.party import Party
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from tests.carole.engine.shared.both_modes import (
     EVERY_FEATURE,
     NOISE,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gemel.carole.engine.shared.openings import AGREEMENT, CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
-from gemel.common.encoding.samples import GROUPS, group_rows
 from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.signatures.layout import GROUPS, group_rows
 from gemel.common.specification import Specification
 from tests.carole.engine.shared.both_modes import EVERY_FEATURE, HIDDEN, both_modes
 

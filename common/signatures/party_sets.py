@@ -1,0 +1,200 @@
+"""A contribution of mode shared as a compute party reads it: its two shares of each set's rows, and their blocks.
+
+Carole makes both of hers from seeds; the other two make one from a seed and decrypt the third share, which comes with
+the digests that it is bound to. Whatever Carole passes on is checked before it is used: other digests than the
+custodian's, in another order or of another set, do not open.
+
+A row's number is its place in the contribution: among the rows of all sets, one after the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.sharing.custodian_shares import PartySecrets, add_share
+from gemel.common.sharing.row_words import RowWords
+from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout, where_of
+from gemel.common.signatures.shared_words import SharedUpload, check_shared_digests, open_words
+from gemel.common.signatures.signature_sets import corrupt
+
+Shared = NDArray[np.uint64]
+"""A party's two shares, s_i and s_(i+1), along the first axis."""
+
+Read = Callable[[int, int], bytes | bytearray | memoryview]
+"""Gives the first bytes of a set's payload: of which set, and how many."""
+
+
+@dataclass(frozen=True)
+class ShareHeader:
+    """What opens a contribution for one compute party, from the custodian.
+
+    Attributes
+    ----------
+    upload
+        The project, side and upload that it belongs to.
+    secrets
+        Of the party's two shares.
+    """
+
+    upload: SharedUpload
+    secrets: PartySecrets
+
+
+class PartyContribution:
+    """One custodian's contribution, for one compute party.
+
+    Parameters
+    ----------
+    own
+        The party.
+    header
+        Its own, opened and verified.
+    layout
+        The sizes that the custodian has signed; checked here.
+    read
+        Gives a set's digests alone, or all of it: Carole asks for no more than digests. The newest payload is kept
+        until another is read.
+
+    Attributes
+    ----------
+    sets
+        The layouts of the sets with rows of rules, in the order of the rules and their intervals.
+    starts
+        The number of each set's first row, and of the row after the last.
+    n_records
+        Records in the file.
+    seed_digests
+        Digests of the secrets of all three shares, 96 bytes: the same at all three parties if the custodian gave each
+        two of them the same secret.
+
+    Raises
+    ------
+    GemelError
+        UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if it has no shares.
+    """
+
+    def __init__(self, own: ComputeParty, header: ShareHeader, layout: Layout, read: Read) -> None:
+        layout.validate()
+        if header.secrets.party is not own:
+            raise corrupt(f"the secrets must be {own.title}'s", "shares", f"{header.secrets.party.title}'s")
+        places = [number for number, part in enumerate(layout.sets) if part.rule not in (CODES, SAMPLES, *KNOWN)]
+        self.sets: tuple[SetLayout, ...] = tuple(layout.sets[number] for number in places)
+        count = len(places)
+        samples = tuple(part for part in layout.sets if part.rule == SAMPLES)
+        if not layout.is_shared or not count or places != list(range(count)):
+            raise corrupt("sets of rules, shared, expected", "shares", "other sets")
+        if len(samples) != 1 or layout.sets[count : count + 1] != samples:
+            raise corrupt("samples expected behind the sets of rules", "shares", "other sets")
+        self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
+        self.n_records = layout.records
+        self.seed_digests = header.secrets.commitments
+        self._own, self._header, self._layout, self._read = own, header, layout, read
+        self._newest: tuple[int, memoryview] | None = None
+        self._digests: dict[int, bytes] = {}
+
+    @property
+    def upload(self) -> SharedUpload:
+        """Whose contribution it is, by the custodian's signature."""
+        return self._header.upload
+
+    def words(self, number: int) -> RowWords:
+        """Which words the rows of a set have."""
+        return self._layout.sets[number].row_words
+
+    @property
+    def sample_layout(self) -> SetLayout:
+        """The layout of the samples."""
+        return self._layout.sets[len(self.sets)]
+
+    @property
+    def sample_words(self) -> RowWords:
+        """Which words the rows of the samples have."""
+        return self.words(len(self.sets))
+
+    def sets_of(self, rule: str) -> range:
+        """The numbers of a rule's sets."""
+        numbers = [number for number, part in enumerate(self.sets) if part.rule == rule]
+        return range(numbers[0], numbers[-1] + 1)
+
+    @property
+    def rows_per_rule(self) -> dict[str, int]:
+        """Rows of each rule: the records that have a key under it, and dummies."""
+        return Layout(self.sets, self.n_records).rule_rows
+
+    @property
+    def largest_rule(self) -> str:
+        """The first of the rules with most rows."""
+        rows = self.rows_per_rule
+        return max(rows, key=rows.__getitem__)
+
+    def digests(self, number: int) -> NDArray[np.uint64]:
+        """The digests of the blocks of a set's rows, ascending; shape (n_rows,).
+
+        Raises
+        ------
+        GemelError
+            UPLOAD_CORRUPT if they cannot be those of such a set, or are others than were read before.
+
+        Notes
+        -----
+        That they are the custodian's shows when `rows` opens what is bound to them, which is not before these same
+        digests are there again.
+        """
+        part = self._layout.sets[number]
+        size = part.total_bytes - part.sealed_bytes
+        payload = self._payload(number, size)
+        digests = np.frombuffer(payload[:size], dtype="<u8").astype(np.uint64)
+        if part.blocks:
+            check_shared_digests(digests, part.rule, part.interval)
+        found = hashlib.sha256(payload[:size]).digest()
+        if self._digests.setdefault(number, found) != found:
+            raise corrupt("the digests of a set's blocks must stay as they were", where_of(part.rule), "others")
+        return digests
+
+    def rows(self, number: int) -> Shared:
+        """This party's shares of the words of a set's rows: uint64, shape (2, n_rows, n_words).
+
+        Raises
+        ------
+        GemelError
+            UPLOAD_CORRUPT if the share that was sent does not open, with these digests.
+        """
+        found = np.zeros((2, self._layout.sets[number].rows, self.words(number).total), dtype=np.uint64)
+        for place, share in enumerate((self._own, self._own.next)):
+            self._add(int(share), number, found[place])
+        return found
+
+    @property
+    def sample(self) -> Shared:
+        """This party's shares of the samples' rows, group after group; as `rows`."""
+        return self.rows(len(self.sets))
+
+    def _add(self, share: int, number: int, words: NDArray[np.uint64]) -> None:
+        """Put a share of a set into the place of zeros."""
+        secret = self._header.secrets.of(share)
+        assert secret is not None  # noqa: S101 - of its own two shares
+        if share != ComputeParty.STEWARD:
+            add_share(words, secret, share, number)
+            return
+        part = self._layout.sets[number]
+        sealed = self._payload(number, part.total_bytes)[part.total_bytes - part.sealed_bytes :]
+        digests = self.digests(number)
+        associated = self._header.upload.associated(part, number, digests)
+        words[:] = open_words(sealed, secret, number, associated, where_of(part.rule)).reshape(words.shape)
+
+    def _payload(self, number: int, size: int) -> memoryview:
+        """A set's payload, or at least so much of it."""
+        if self._newest is None or self._newest[0] != number or self._newest[1].nbytes < size:
+            payload = memoryview(self._read(number, size)).cast("B")
+            if payload.nbytes != size:
+                part = self._layout.sets[number]
+                what = f"a set must have the {size} bytes of its layout"
+                raise corrupt(what, where_of(part.rule), f"{payload.nbytes} bytes")
+            self._newest = number, payload
+        return self._newest[1]

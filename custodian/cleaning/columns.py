@@ -1,0 +1,307 @@
+"""Cleaning of a custodian's file, as a whole or batch by batch, on the distinct values of each column.
+
+A column of a million surnames has some ten thousand distinct ones: each is cleaned once, and counted as often as it
+occurs. The result is that of `definition.clean_value` for every row, whatever the batches are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from gemel.common.parties import Side
+from gemel.common.records.positions import Positions
+from gemel.common.specification import FieldSpec, Specification
+from gemel.common.specification.model.defaults import Step
+from gemel.custodian.cleaning.ascii_steps import ASCII_STEPS, ascii_folded, is_ascii
+from gemel.custodian.cleaning.definition import (
+    TEXT_STEPS,
+    drop_phrases,
+    finished,
+    is_missing,
+    missing_codes,
+    parse_value,
+    stop_phrases,
+)
+from gemel.custodian.cleaning.harmonising import harmonised, unnamed_in
+from gemel.custodian.cleaning.parts import salt_text
+from gemel.custodian.cleaning.plain_dates import plain_dates
+from gemel.custodian.cleaning.profile import FieldProfile, Profile
+from gemel.custodian.cleaning.similar_values import listed_in
+from gemel.custodian.cleaning.source_values import texts_of
+from gemel.custodian.cleaning.variables import VariableCleaning
+from gemel.custodian.tokens import tokenise
+
+_NO_KEY = bytes(32)
+"""For counting tokens only: their number does not depend on the key."""
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """A custodian's file, cleaned."""
+
+    columns: dict[str, pl.Series] = field(repr=False)
+    """By field name in the order of the specification: text, null where missing, one value per row."""
+    profile: Profile
+    """Counts of the changes."""
+    variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
+    """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
+
+
+def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions: Positions | None = None) -> Cleaned:
+    """Clean the compared fields and the variables of a custodian's file.
+
+    Parameters
+    ----------
+    frame
+        The file as read. Columns may hold text, numbers, booleans, dates or categories.
+    spec
+        The specification.
+    side
+        Whose file it is.
+    positions
+        Where the rows are, for errors; by default their numbers in the frame.
+
+    Returns
+    -------
+    Cleaned
+        The fields' values and the counts of what was done to them.
+
+    Raises
+    ------
+    GemelError
+        FIELD_MISSING if the file lacks a field's column (all that lack are named), EMPTY_SOURCE if it has no rows,
+        SOURCE if a column does not hold single values (lists, bytes), has a value that is too long, or if a variable's
+        column has a value that is none of its categories.
+
+    Notes
+    -----
+    O(rows) hashing plus O(distinct values) work per field; the fields are cleaned one after the other, so that no more
+    than one field's tables are in memory besides the result.
+    """
+    cleaning = Cleaning(spec, Side(side))
+    columns, variables = cleaning.batch(frame, positions)
+    return Cleaned(columns=columns, profile=cleaning.profile(), variables=variables)
+
+
+class Cleaning:
+    """Cleans a custodian's file batch by batch.
+
+    Parameters
+    ----------
+    spec
+        The specification.
+    side
+        Whose file it is.
+    """
+
+    def __init__(self, spec: Specification, side: Side) -> None:
+        self._spec, self._side = spec, side
+        self._rows = 0
+        self._counts: dict[str, FieldProfile] = {}
+        self._tokens: dict[str, Counter[int]] = {field.name: Counter() for field in spec.fields}
+        self._unnamed = {f.name: unnamed_in(f"field {f.name}", side, f.column_of(side)) for f in spec.fields}
+        self._variables = VariableCleaning(spec, side)
+
+    def batch(
+        self, frame: pl.DataFrame, positions: Positions | None = None
+    ) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
+        """Clean some rows: the columns of `Cleaned` and its variables.
+
+        Where there are several batches their columns hold texts: how a number or a time is written depends on all rows.
+
+        Raises
+        ------
+        GemelError
+            As `clean`, but for values that no table or list names: `profile` refuses those of all batches.
+        """
+        positions = Positions.of_rows(frame.height) if positions is None else positions
+        columns: dict[str, pl.Series] = {}
+        counts: dict[str, FieldProfile] = {}
+        for spec_field, raw in texts_of(frame, self._spec, self._side):
+            if spec_field.categorisation:
+                raw = self._harmonised(raw, spec_field, positions)
+            cleaned, counts[spec_field.name], tokens = _clean_field(raw, spec_field, self._side)
+            columns[spec_field.name] = cleaned
+            self._tokens[spec_field.name].update(tokens)
+        for name, found in counts.items():
+            more = _held_back(found, columns, self._spec)
+            self._counts[name] = self._counts[name].with_more(more) if name in self._counts else more
+        self._rows += frame.height
+        return columns, self._variables.batch(frame, positions)
+
+    def profile(self, distinct: Mapping[str, int] | None = None) -> Profile:
+        """The counts of all batches.
+
+        Parameters
+        ----------
+        distinct
+            By field the number of distinct cleaned values in all batches; not needed of one batch.
+
+        Raises
+        ------
+        GemelError
+            SOURCE for values that no table of categorisation and no list of categories names, with counts and places.
+        """
+        for unnamed in self._unnamed.values():
+            if unnamed.error is not None:
+                raise unnamed.error
+        variables = self._variables.profiles()
+        fields = (
+            replace(
+                counts,
+                distinct=counts.distinct if distinct is None else distinct[name],
+                tokens=_minimum_median_maximum(self._tokens[name]),
+            )
+            for name, counts in self._counts.items()
+        )
+        return Profile(rows=self._rows, fields=tuple(fields), variables=variables)
+
+    def _harmonised(self, raw: pl.Series, spec: FieldSpec, positions: Positions) -> pl.Series:
+        codes = missing_codes(spec)
+
+        def unknown(value: str) -> bool:
+            return is_missing(value, codes)
+
+        return harmonised(raw, spec.categorisation, self._side, unknown, positions, self._unnamed[spec.name])
+
+
+def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Specification) -> FieldProfile:
+    """The profile with the numbers of rows whose value is not sent, or sent as a code."""
+    of, column = spec.field(profile.field), columns[profile.field]
+    salt, listed = salt_text(columns, spec, of), listed_in(column, of)
+    return replace(
+        profile,
+        unsalted=0 if salt is None else int((column.is_not_null() & salt.is_null()).sum()),
+        coded_values=0 if listed is None else int((~listed).sum()),
+    )
+
+
+def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile, dict[int, int]]:
+    values = raw.alias("raw").to_frame().group_by("raw").agg(pl.len().cast(pl.Int64).alias("count"))
+    working = _Working(values.with_columns(pl.col("raw").fill_null("").alias("value")), spec)
+    blank = working.drop(working.blank())
+    coded = working.drop(working.coded())
+    changed: dict[str, int] = {step: working.step(step) for step in spec.clean}
+    working.finish()
+    emptied = working.drop(working.blank())
+    unreadable = 0
+    if spec.kind in ("date", "number"):
+        changed[spec.kind], unreadable = working.parse()
+    coded += working.drop(working.coded())
+    table = working.table
+    cleaned = (raw.alias("raw").to_frame().join(table, on="raw", how="left", nulls_equal=True, maintain_order="left"))[
+        "value"
+    ]
+    profile = FieldProfile(
+        field=spec.name,
+        kind=spec.kind,
+        column=spec.column_of(side),
+        rows=len(raw),
+        blank=blank,
+        coded=coded,
+        unreadable=unreadable,
+        emptied=emptied,
+        changed=changed,
+        distinct=table["value"].n_unique() - int(table["value"].has_nulls()),
+        tokens=None,
+    )
+    return cleaned.alias(spec.name), profile, _token_counts(table, spec)
+
+
+class _Working:
+    """The distinct values of one column while they are cleaned: `raw`, its `count` of rows, `value` (null: dropped)."""
+
+    def __init__(self, table: pl.DataFrame, spec: FieldSpec) -> None:
+        self.table = table
+        self.spec = spec
+        self.codes = missing_codes(spec)
+        self.phrases = stop_phrases(spec)
+
+    def blank(self) -> pl.Series:
+        return self._test(lambda text: text == "", lambda value: is_missing(value, frozenset()))
+
+    def coded(self) -> pl.Series:
+        codes = pl.Series(sorted(self.codes), dtype=pl.String).implode()
+        return self._test(lambda text: text.is_in(codes), lambda value: is_missing(value, self.codes))
+
+    def drop(self, which: pl.Series) -> int:
+        """Make values missing; the number of rows that had them."""
+        dropped = int(self.table["count"].filter(which).sum())
+        if dropped:
+            value = pl.when(~which).then(pl.col("value"))
+            self.table = self.table.with_columns(value.alias("value"))
+        return dropped
+
+    def step(self, step: Step) -> int:
+        """Run a cleaning step; the number of rows it changed."""
+        if step == "stop_words":
+            return self._each(lambda value: drop_phrases(value, self.phrases)) if self.phrases else 0
+        text = pl.col("value")
+        ascii_text = self.table.select(is_ascii(text)).to_series().fill_null(value=True)
+        after = self.table.select(ASCII_STEPS[step](text)).to_series()
+        if not ascii_text.all():
+            others = self.table["value"].filter(~ascii_text).to_list()
+            after = after.scatter((~ascii_text).arg_true(), [TEXT_STEPS[step](value) for value in others])
+        return self._replace(after)
+
+    def finish(self) -> None:
+        if self.phrases:
+            self._each(lambda value: finished(value, self.phrases))
+
+    def parse(self) -> tuple[int, int]:
+        """Write dates or numbers in one way; the numbers of rows changed and of rows unreadable."""
+        before = self.table["value"]
+        parsed = pl.Series([None] * len(before), dtype=pl.String)
+        if self.spec.date is not None:
+            parsed = plain_dates(before, self.spec.date.order, self.spec.date.parts)
+        left = (parsed.is_null() & before.is_not_null()).arg_true()
+        parsed = parsed.scatter(
+            left, pl.Series([parse_value(v, self.spec) for v in before.gather(left)], dtype=pl.String)
+        )
+        unreadable = self.drop(parsed.is_null() & before.is_not_null())
+        return self._replace(parsed), unreadable
+
+    def _each(self, function: Callable[[str], str]) -> int:
+        before = self.table["value"]
+        return self._replace(pl.Series([None if v is None else function(v) for v in before], dtype=pl.String))
+
+    def _replace(self, after: pl.Series) -> int:
+        changed = int(self.table["count"].filter((after != self.table["value"]).fill_null(value=False)).sum())
+        self.table = self.table.with_columns(after.alias("value"))
+        return changed
+
+    def _test(self, of_ascii: Callable[[pl.Expr], pl.Expr], of_any: Callable[[str], bool]) -> pl.Series:
+        text = pl.col("value")
+        ascii_text = self.table.select(is_ascii(text)).to_series().fill_null(value=True)
+        result = self.table.select(of_ascii(ascii_folded(text)).fill_null(value=False)).to_series()
+        if not ascii_text.all():
+            others = self.table["value"].filter(~ascii_text).to_list()
+            result = result.scatter((~ascii_text).arg_true(), [of_any(value) for value in others])
+        return result
+
+
+def _token_counts(table: pl.DataFrame, spec: FieldSpec) -> dict[int, int]:
+    """Rows by the number of tokens of their value."""
+    present = table.filter(pl.col("value").is_not_null())
+    if present.is_empty():
+        return {}
+    counts = tokenise(present["value"], spec.tokens, _NO_KEY).counts
+    rows = pl.DataFrame({"tokens": counts, "rows": present["count"]}).group_by("tokens").agg(pl.col("rows").sum())
+    return dict(rows.iter_rows())
+
+
+def _minimum_median_maximum(rows: Mapping[int, int]) -> tuple[int, int, int] | None:
+    """Of the numbers of tokens, by rows; None without any."""
+    if not rows:
+        return None
+    half, below = sum(rows.values()) / 2, 0
+    numbers = sorted(rows)
+    for median in numbers:
+        below += rows[median]
+        if below >= half:
+            break
+    return numbers[0], median, numbers[-1]

@@ -1,0 +1,200 @@
+"""Cleaning of category variables: every value becomes its place in the public list of categories, or is missing.
+
+A value outside the list is an error and never guessed: a category of one custodian that the specification does not have
+would otherwise silently be lost from every table. The error gives the number of values and their places, not the
+values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.parties import Side
+from gemel.common.records.positions import Positions
+from gemel.common.specification import Specification, VariableSpec
+from gemel.common.specification.model.section import folded_label
+from gemel.custodian.cleaning.harmonising import Unnamed, harmonised, unnamed_in
+from gemel.custodian.cleaning.source_values import text_values
+
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True)
+class VariableProfile:
+    """The counts of one variable: of rows, none of them by category."""
+
+    variable: str
+    column: str
+    categories: int
+    """Categories in the public list."""
+    rows: int
+    blank: int
+    """Without a value in the file."""
+    coded: int
+    """With a missing-value code."""
+
+    @property
+    def missing(self) -> int:
+        """Without a category."""
+        return self.blank + self.coded
+
+    def with_more(self, other: VariableProfile) -> VariableProfile:
+        """The counts of these rows and of others."""
+        rows, blank, coded = self.rows + other.rows, self.blank + other.blank, self.coded + other.coded
+        return replace(self, rows=rows, blank=blank, coded=coded)
+
+    def warnings(self) -> Iterator[ResultWarning]:
+        """Likely errors in the specification or the file, judged by these counts."""
+        if self.missing == self.rows:
+            yield result_warning("variable_without_categories", variable=self.variable, column=self.column)
+        elif self.missing > _MOSTLY * self.rows:
+            yield result_warning("rows_without_category", variable=self.variable, missing=self.missing, rows=self.rows)
+
+
+class VariableCleaning:
+    """Cleans the variables that a custodian holds, in one batch or several.
+
+    Parameters
+    ----------
+    spec, side
+        The variables, and whose file it is.
+    """
+
+    def __init__(self, spec: Specification, side: Side) -> None:
+        self._side, self._variables = side, spec.variables_of(side)
+        self._profiles: dict[str, VariableProfile] = {}
+        self._categorised = {v.name: unnamed_in(f"variable {v.name}", side, v.column_of(side)) for v in self._variables}
+        self._listed = {v.name: _outside_list(v, side) for v in self._variables}
+
+    def batch(self, frame: pl.DataFrame, positions: Positions) -> dict[str, pl.Series]:
+        """The categories of every row of a batch: Int32, places in the public list, null where missing.
+
+        Raises
+        ------
+        GemelError
+            FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error for each variable.
+
+        Notes
+        -----
+        O(rows) hashing and O(distinct values) work per variable.
+        """
+        columns: dict[str, pl.Series] = {}
+        errors: list[GemelError] = []
+        for variable in self._variables:
+            name = variable.name
+            unnamed = self._categorised[name], self._listed[name]
+            try:
+                columns[name], counts = _clean(frame, variable, self._side, positions, *unnamed)
+            except GemelError as error:
+                errors.append(error)
+                continue
+            before = self._profiles.get(name)
+            self._profiles[name] = counts if before is None else before.with_more(counts)
+        _raise(errors)
+        return columns
+
+    def profiles(self) -> tuple[VariableProfile, ...]:
+        """Counts of all batches.
+
+        Raises
+        ------
+        GemelError
+            SOURCE for values that are not categories; one error for each variable, with counts and places and never
+            the value.
+        """
+        found = [each.error for v in self._variables for each in (self._categorised[v.name], self._listed[v.name])]
+        _raise([error for error in found if error is not None])
+        return tuple(self._profiles[variable.name] for variable in self._variables)
+
+
+def _raise(errors: list[GemelError]) -> None:
+    if errors:
+        raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
+
+
+def _outside_list(variable: VariableSpec, side: Side) -> Unnamed:
+    def refusal(rows: str) -> GemelError:
+        return GemelError(
+            ErrorCode.SOURCE,
+            f"variable {variable.name} has values that are none of its {len(variable.categories)} categories",
+            where=f"{side}'s column {variable.column_of(side)!r}",
+            got=rows,
+            remedy="add them to the specification, as categories or as `missing` codes, or correct the file",
+        )
+
+    return Unnamed(refusal)
+
+
+def _clean(
+    frame: pl.DataFrame,
+    variable: VariableSpec,
+    side: Side,
+    positions: Positions,
+    categorised: Unnamed,
+    listing: Unnamed,
+) -> tuple[pl.Series, VariableProfile]:
+    name = variable.column_of(side)
+    if name not in frame.columns:
+        raise GemelError(
+            ErrorCode.FIELD_MISSING,
+            f"there is no column {name!r} for variable {variable.name}",
+            where=f"{side}'s file",
+            remedy="name its column in the specification, or add it to the file",
+        )
+    raw = text_values(frame[name], f"variable {variable.name}", f"{side}'s column {name!r}")
+    if variable.categorisation:
+        codes = variable.missing_codes
+        raw = harmonised(
+            raw,
+            variable.categorisation,
+            side,
+            lambda value: folded_label(value) in codes,
+            positions,
+            categorised,
+        )
+    rows = placed(raw, variable)
+    listing.add(raw, rows["outside"], positions)
+    blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
+    profile = VariableProfile(
+        variable=variable.name,
+        column=name,
+        categories=len(variable.categories),
+        rows=len(raw),
+        blank=blank,
+        coded=int(rows["coded"].sum()),
+    )
+    return rows["place"].alias(variable.name), profile
+
+
+def placed(raw: pl.Series, variable: VariableSpec) -> pl.DataFrame:
+    """What each value of a column means.
+
+    Returns
+    -------
+    DataFrame
+        ``raw``; ``place`` in the public list, Int32, null where there is none; and whether the value is ``blank``,
+        ``coded`` as missing, or ``outside`` the list and the missing codes.
+
+    Notes
+    -----
+    O(rows) hashing and O(distinct values) work.
+    """
+    distinct = raw.drop_nulls().unique()
+    listed, missing = variable.places, variable.missing_codes
+    folded = [folded_label(value) for value in distinct]
+    known = pl.DataFrame(
+        {
+            "raw": distinct,
+            "place": pl.Series([listed.get(label) for label in folded], dtype=pl.Int32),
+            "blank": pl.Series([label == "" for label in folded], dtype=pl.Boolean),
+            "coded": pl.Series([label != "" and label in missing for label in folded], dtype=pl.Boolean),
+        }
+    )
+    rows = raw.alias("raw").to_frame().join(known, on="raw", how="left", maintain_order="left")
+    known_value = pl.col("place").is_not_null() | pl.col("blank") | pl.col("coded")
+    return rows.with_columns((pl.col("raw").is_not_null() & ~known_value).alias("outside"))

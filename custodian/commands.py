@@ -1,0 +1,477 @@
+"""What a custodian's operator types: ``gemel alice ...`` or ``gemel bob ...``, built from a `Party`.
+
+Modules are imported when a command runs, so that help is instant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.dry_run_option import DryRun
+from gemel.common.json_output import Json, JsonFile, print_json, write_json
+from gemel.common.parties import Party
+from gemel.common.project_names import project_names
+
+if TYPE_CHECKING:
+    pass
+
+Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
+Config = Annotated[
+    Path,
+    typer.Option("--config", "-c", help="The configuration file. Its default can be set as GEMEL_ALICE or GEMEL_BOB."),
+]
+OptionalProject = Annotated[
+    str | None,
+    typer.Argument(help="The project's name; may be left out while there is only one.", autocompletion=project_names),
+]
+
+
+def build(party: Party) -> typer.Typer:
+    """The commands of one custodian's operator."""
+    app = typer.Typer(
+        help=f"{party.title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of"
+        " links.",
+        epilog="In order: `serve` (leave it running), `status`, `specification`, `profile`, `approve`; the rest happens"
+        f" by itself. The service answers only you; it calls Carole, and never {party.side.other.title()}.",
+        no_args_is_help=True,
+    )
+    default = Path(os.environ.get(f"GEMEL_{party.name.upper()}", f"{party.name}.yaml"))
+    _check(app, party, default)
+    _serve(app, party, default)
+    _status(app, party, default)
+    _profile(app, party, default)
+    _specification(app, party, default)
+    _approve(app, party, default)
+    _decline(app, party, default)
+    _attach(app, party, default)
+    _checkpoints(app, party, default)
+    _accept_restore(app, party, default)
+    _override(app, party, default)
+    _fetch_alone(app, party, default)
+    _leakage(app, party)
+    _console(app, party, default)
+    _stop(app, party, default)
+    app.add_typer(_seed(party), name="seed")
+    return app
+
+
+def _check(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def check(
+        config: Config = default,
+        specification: Annotated[
+            Path | None,
+            typer.Option(help="Compare the records with this one; by default with those that wait for your approval."),
+        ] = None,
+        as_json: Json = False,
+    ) -> None:
+        """Check everything that a project will need, a line each; nothing is started.
+
+        Configuration, certificate, membership list and keys; whether Carole answers at her address, shows the
+        certificate of the list and admits this party; this machine's clock against hers; the records as they are
+        declared, and with the specification; memory, disk, and what the installation lacks. It ends with status 1 if
+        one has failed. Records are read here and counted; Carole is called once.
+        """
+        from gemel.common.check_lines import report
+        from gemel.custodian.operator.own_check import check_custodian
+
+        report(check_custodian(party, config, specification), as_json=as_json)
+
+
+def _serve(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def serve(
+        config: Config = default,
+        ready_file: Annotated[
+            Path | None, typer.Option(help="Write this file, JSON, once the service is ready.")
+        ] = None,
+    ) -> None:
+        """Run the service until it is stopped; its log goes to standard error, one JSON object a line.
+
+        It fetches tasks from Carole and performs them. It may be ended at any moment, also by a power cut: when it is
+        started again it goes on where it was, and an incomplete upload is resumed.
+        """
+        from gemel.custodian.service import serve as run
+
+        run(party, config, ready_file)
+
+
+def _status(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def status(
+        config: Config = default,
+        as_json: Json = False,
+    ) -> None:
+        """Show whether Carole answers, and the state of each project with the error that blocks it, if any."""
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import show_status, status_json
+
+        with Control.open(config, party) as control:
+            found = control.status()
+        if as_json:
+            print_json(status_json(found))
+        else:
+            show_status(found, party)
+
+
+def _profile(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def profile(
+        project: OptionalProject = None,
+        config: Config = default,
+        as_json: Json = False,
+    ) -> None:
+        """Show counts of what the service read from its source; never values.
+
+        Look for a field that is missing in too many rows, dates that cannot be read, and values of one token where
+        there should be many: a wrong column or a wrong date order is visible nowhere else.
+        """
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import show_profile
+
+        with Control.open(config, party) as control:
+            text = control.profile(control.only(project))
+        if as_json:
+            print_json(json.loads(text))
+        else:
+            show_profile(text, party.title)
+
+
+def _specification(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def specification(project: OptionalProject = None, config: Config = default, as_json: Json = False) -> None:
+        """Show the specification that waits for approval, its digest, and what it lets others see."""
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import show_specification
+
+        with Control.open(config, party) as control:
+            chosen = control.only(project)
+            found = control.specification(chosen)
+        if as_json:
+            notes = {"notes": list(found.notes), "digest": found.digest.hex(), "epoch": found.epoch}
+            print_json({"project": chosen, "text": found.text, **notes})
+        else:
+            show_specification(found)
+
+
+def _approve(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def approve(
+        project: OptionalProject = None,
+        config: Config = default,
+        digest: Annotated[
+            str | None, typer.Option(help="Approve only if the specification has this digest (64 digits).")
+        ] = None,
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation; for scripts, best with --digest.")] = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        """Sign the specification that waits for approval, or consent to another epoch of its project.
+
+        Shown first: the profile of what was read, what the specification lets others see, and its digest, which must be
+        the one that the coordinator and the other custodian see. Nothing leaves this machine before all have signed.
+        """
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import console, show_consent
+
+        with Control.open(config, party, dry_run=dry_run) as control:
+            chosen = control.only(project)
+            found = control.specification(chosen)
+            control.compare(found.digest, digest)
+            show_consent(found, control.profile(chosen), party.title)
+            if not yes and not dry_run:
+                typer.confirm(f"Approve this specification of {chosen} on behalf of {party.title}?", abort=True)
+            control.approve(chosen, found.digest, found.epoch)
+            console.print(control.outcome_of(chosen))
+
+
+def _decline(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def decline(
+        project: Project,
+        reason: Annotated[
+            str,
+            typer.Option(
+                help="The reason, 10 to 1000 characters, without the name of any person or record: the coordinator and"
+                " the steward read it, and Carole's audit log keeps it."
+            ),
+        ],
+        config: Config = default,
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        """Decline a specification, or withdraw from a project that was approved, as long as nothing is released.
+
+        Signed, with your reason. What your service has uploaded is erased at Carole's, a run ends, and the project
+        waits until the coordinator proposes another specification, which you may approve; so you may this one, later.
+        What has been released cannot be taken back.
+        """
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import console
+
+        with Control.open(config, party, dry_run=dry_run) as control:
+            if dry_run:
+                control.specification(project)  # an unknown project is refused
+            elif not yes:
+                console.print(f'Everyone who may read the audit log reads: "{reason}"', highlight=False, markup=False)
+                typer.confirm(f"Decline the specification of {project} on behalf of {party.title}?", abort=True)
+            control.decline(project, reason)
+            console.print(control.outcome_of_decline(project))
+
+
+def _attach(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def attach(
+        links: Annotated[Path, typer.Argument(help="The run's folder below the results folder, as `status` shows it.")],
+        columns: Annotated[str, typer.Option(help="Columns of your own source, separated by commas.")],
+        identifier: Annotated[str, typer.Option(help="Your source's identifier column, as in the specification.")],
+        out: Annotated[Path, typer.Option(help="The file to make: CSV, or Parquet by its suffix.")],
+        config: Config = default,
+        keep_identifier: Annotated[bool, typer.Option(help="Write your own identifier too.")] = False,
+    ) -> None:
+        """Write your links with values of your own records, here on your machine: nothing is sent.
+
+        The other custodian does the same, and whoever may have both joins them by link_id. Disclosure risk was assessed
+        for the variables of the specification only: attach no other columns for a recipient to whom that assessment
+        does not apply.
+        """
+        from gemel.custodian.configuration import load_custodian
+        from gemel.custodian.operator.attachment import attach as attach_values
+        from gemel.custodian.operator.screen import console
+
+        selected = [name.strip() for name in columns.split(",") if name.strip()]
+        source = load_custodian(config).source
+        count = attach_values(links, source, identifier, selected, out, keep_identifier=keep_identifier)
+        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False, soft_wrap=True)
+
+
+def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def checkpoints(
+        config: Config = default,
+        lost: Annotated[
+            bool, typer.Option("--lost", help="Those of a log that a restoration has cut, instead.")
+        ] = False,
+        as_json: Json = False,
+    ) -> None:
+        """Print every checkpoint of Carole's audit log that was verified here, as signed notes, one after another:
+        evidence for `gemel audit verify --kept`.
+
+        The service compares each new one with them by itself. They come from the running service; where none runs, they
+        are read from its state.
+        """
+        from gemel.custodian.operator.kept_checkpoints import kept_checkpoints
+
+        found = kept_checkpoints(config, party, lost=lost)
+        if as_json:
+            print_json({"checkpoints": [checkpoint.to_text() for checkpoint in found]})
+            return
+        for checkpoint in found:
+            typer.echo(checkpoint.to_text())
+
+
+def _accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command("accept-restore")
+    def accept_restore(
+        project: Project,
+        config: Config = default,
+        refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
+        reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
+
+        The project goes on when all its parties have accepted. If one refuses, it can only be erased.
+        """
+        from gemel.common.witnessing.wording import decided_line
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import console
+
+        with Control.open(config, party, dry_run=dry_run) as control:
+            restoration, lines = control.show_restored(project)
+            for line in lines:
+                console.print(line, highlight=False, markup=False)
+            if not yes and not dry_run:
+                word = "Refuse" if refuse else "Accept"
+                typer.confirm(f"{word} the restored log for {project} on behalf of {party.title}?", abort=True)
+            awaits = control.decide_restored(project, restoration, accept=not refuse, reason=reason)
+        console.print(decided_line(project, awaits, accepted=not refuse), highlight=False)
+
+
+def _override(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def override(
+        project: Project,
+        reason: Annotated[
+            str, typer.Option(help="Why the records may leave nevertheless; logged here and in Carole's audit log.")
+        ] = "",
+        config: Config = default,
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        """Contribute although Carole could learn more than the specification's limit allows.
+
+        The service has measured that and waits; `status` shows by how much, `leakage` in which field. A reason is
+        required: it is kept, and the steward and Carole's operator can read it in her audit log.
+        """
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import console
+
+        with Control.open(config, party, dry_run=dry_run) as control:
+            if dry_run:
+                control.specification(project)  # an unknown project is refused
+            elif reason.strip() and not yes:
+                typer.confirm(f"Contribute {party.title}'s records to {project} above the limit?", abort=True)
+            control.override(project, reason)
+        console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
+
+
+def _fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command("fetch-alone")
+    def fetch_alone(
+        project: Project,
+        reason: Annotated[
+            str, typer.Option(help="Why, in 10 to 1000 characters: logged here and in Carole's audit log.")
+        ],
+        config: Config = default,
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        """Fetch a released share although the other custodian has not countersigned Carole's audit log.
+
+        For a custodian that stays away. Telephone it first: without its countersignature your service cannot tell
+        whether Carole shows the two of you the same log. Nothing else that is checked is left out.
+        """
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import console
+
+        with Control.open(config, party, dry_run=dry_run) as control:
+            if dry_run:
+                control.specification(project)  # an unknown project is refused
+            elif not yes:
+                typer.confirm(f"Fetch {party.title}'s share of {project} without the countersignature?", abort=True)
+            control.fetch_alone(project, reason)
+        console.print("Decided. The service fetches the share now; your reason goes to Carole's audit log.")
+
+
+def _stop(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def stop(config: Config = default) -> None:
+        """Stop the service. An unfinished step is resumed when it is started again."""
+        from gemel.custodian.operator.control import Control
+        from gemel.custodian.operator.screen import console
+
+        with Control.open(config, party) as control:
+            control.stop()
+        console.print("Stopping.")
+
+
+def _leakage(app: typer.Typer, party: Party) -> None:
+    @app.command()
+    def leakage(
+        specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+        records: Annotated[Path, typer.Option(help="Your file, of any kind in docs/custodian.md.")],
+        details: Annotated[
+            bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
+        ] = False,
+        json_file: JsonFile = None,
+        encoding: EncodingOption = None,
+        separator: SeparatorOption = None,
+        seed: Annotated[
+            int, typer.Option(min=0, help="Draws the throw-away keys and blocks; another one shows how figures vary.")
+        ] = 1,
+    ) -> None:
+        """Attack your own signatures, on this machine, to see what Carole could learn from them.
+
+        The file is signed under a throw-away key as the specification requires, then attacked without the key, by
+        counts, by similarities and block by block, with the best possible public lists. Nothing is sent. It ends with
+        status 1 when these figures are above a limit, where your service refuses to contribute. The service draws by a
+        secret of its own, so near a limit it may decide otherwise.
+        """
+        from gemel.common.keys.assessment_keys import AssessmentKeys
+        from gemel.common.records.csv_form import CsvOptions, form_line
+        from gemel.common.records.registry import file_source
+        from gemel.common.specification import read_specification
+        from gemel.custodian.operator.screen import console, show_leakage
+        from gemel.custodian.source.reading import clean_file
+        from gemel.custodian.steps.leakage_gate import load_gate
+
+        spec = read_specification(specification)
+        source = file_source(records, CsvOptions(encoding, separator).checked())
+        if line := form_line(source):
+            console.print(line, highlight=False)
+        cleaned = clean_file(source, spec, party.side)
+        report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(seed))
+        if json_file is not None:
+            write_json(json_file, report.as_dict())
+        show_leakage(report, details)
+        if report.exceeds and report.refuses:
+            raise typer.Exit(1)
+
+
+def _console(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command()
+    def console(
+        config: Config = default,
+        listen: Annotated[
+            str | None,
+            typer.Option(help="Host and port, in place of the configuration's; by default loopback and any free port."),
+        ] = None,
+    ) -> None:
+        """Open the console in a browser: projects, what would leave, what Carole could learn, decisions, results.
+
+        It asks the running service as the other commands do. It listens on this machine only, and prints a link that
+        opens it once; a session ends when it is not used. Keys, seeds and records are on no page, and seeds are agreed
+        on by no click. Ctrl-C ends it.
+        """
+        from gemel.common.rpc.tls import channel_credentials
+        from gemel.common.web.serving import Place, listening, show_link
+        from gemel.custodian.configuration import load_custodian
+        from gemel.custodian.console.application import console_of
+        from gemel.custodian.console.custodian import Custodian
+
+        custodian = Custodian(party, config.absolute())
+        configuration = load_custodian(config)
+        # Keys that are another party's are named now, and not on each page.
+        channel_credentials(configuration.keys, party.role, party.role)
+        settings = listening(configuration.console, listen)
+        place = Place(settings)
+        typer.echo(f"Console of {party.title} at {place.base}. Ctrl-C ends it.")
+        app = console_of(custodian, settings, place.base, place.rules, show_link)
+        place.serve(app)
+
+
+def _seed(party: Party) -> typer.Typer:
+    app = typer.Typer(
+        help="Seeds exchanged by hand, for custodians who do not want to agree on one through Carole.",
+        no_args_is_help=True,
+    )
+    app.callback()(lambda: None)
+
+    @app.command()
+    def new(
+        file: Annotated[Path, typer.Argument(help="The file to make; an existing one is never overwritten.")],
+        project: Annotated[str, typer.Option(help="The project it is for.")],
+    ) -> None:
+        """Make a seed file: one custodian makes it, and the other gets a copy over a channel without Carole.
+
+        Both name it as `seed_file` in their configuration. Whoever has it and Carole's data can test guessed names.
+        """
+        from gemel.common.keys import new_seed_file
+        from gemel.common.keys.seed_file import seed_file_check
+        from gemel.custodian.operator.screen import console
+
+        seed = new_seed_file(file, project)
+        other = party.side.other.title()
+        console.print(
+            f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False, soft_wrap=True
+        )
+        console.print(f"Give {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
+
+    return app

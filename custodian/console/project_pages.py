@@ -1,0 +1,217 @@
+"""The pages that show: all projects, one project, the profile, the share of a result, checkpoints, certificates."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from gemel.common.audit import Checkpoint
+from gemel.common.documents.result_warning import ResultWarning, by_severity
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import marked
+from gemel.common.specification import load_specification
+from gemel.common.web.certificates_page import certificates_page
+from gemel.common.web.guard import RELOAD_HEADER
+from gemel.common.web.listing import listed
+from gemel.common.web.pages import Pages
+from gemel.common.web.specification_words import specification_shown
+from gemel.common.witnessing.wording import when
+from gemel.custodian.cleaning import Profile
+from gemel.custodian.cleaning.display import HEADINGS, profile_rows
+from gemel.custodian.console.custodian import PROJECT, Custodian, project_of
+from gemel.custodian.console.leaving import messages
+from gemel.custodian.console.project_words import described, mine, page_state, rows
+from gemel.custodian.console.shares import seen_share
+from gemel.custodian.operator.control import Control
+from gemel.protos.linkage.v1 import operator_pb2
+
+LINKS = ((marked("Projects"), "/"), (marked("Checkpoints"), "/checkpoints"), (marked("Certificates"), "/certificates"))
+CHECKPOINTS = 25
+"""Of the newest that are shown."""
+
+
+class ProjectPages:
+    """What a custodian sees.
+
+    Parameters
+    ----------
+    custodian
+        Whose service is asked.
+    pages
+        The templates.
+    """
+
+    def __init__(self, custodian: Custodian, pages: Pages) -> None:
+        self._custodian, self._pages = custodian, pages
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            Route("/", self.projects),
+            Route("/live", self.overview),
+            Route("/checkpoints", self.checkpoints),
+            Route("/certificates", self.certificates),
+            Route(PROJECT, self.project),
+            Route(f"{PROJECT}/live", self.live),
+            Route(f"{PROJECT}/profile", self.profile),
+            Route(f"{PROJECT}/results", self.results),
+        ]
+
+    def projects(self, request: Request) -> Response:
+        """Whether Carole answers, and all projects."""
+        with self._custodian.service() as service:
+            status = service.status()
+        found = rows(status.projects, self._custodian.party)
+        return self._pages.page(
+            "custodian_projects.html.j2",
+            request,
+            **_overview(status),
+            **listed(found, request.query_params, "/"),
+            state_token=page_state(*status.projects),
+        )
+
+    def overview(self, request: Request) -> Response:
+        """The part of the first page that changes by itself."""
+        with self._custodian.service() as service:
+            status = service.status()
+        answer = self._pages.page("custodian_overview.html.j2", request, **_overview(status))
+        return _reloaded(request, answer, page_state(*status.projects))
+
+    def project(self, request: Request) -> Response:
+        """One project: its state, what can be decided, what would leave, its specification."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+            shown = self.specified(service, project) if project.specification_digest else {"specification": None}
+        return self._pages.page(
+            "custodian_project.html.j2",
+            request,
+            **described(project, self._custodian.party),
+            **shown,
+            decisions=list(project.decisions),
+            epoch=project.epoch,
+            state_token=page_state(project),
+        )
+
+    def live(self, request: Request) -> Response:
+        """The part of a project's page that changes by itself."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+        answer = self._pages.page("custodian_live.html.j2", request, **described(project, self._custodian.party))
+        return _reloaded(request, answer, page_state(project))
+
+    def profile(self, request: Request) -> Response:
+        """Counts of what the service has read."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+            shown = profile_shown(service.profile(project.project))
+        return self._pages.page("profile.html.j2", request, project=project.project, **shown)
+
+    def results(self, request: Request) -> Response:
+        """Where the share of the newest released run is, in counts."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+        if not project.results:
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "your service has no share of a result of this project",
+                where=project.project,
+                remedy="look at the project, what it waits for",
+            )
+        return self._pages.page(
+            "share.html.j2",
+            request,
+            project=project.project,
+            links=project.links,
+            folder=project.results,
+            share=seen_share(Path(project.results)),
+        )
+
+    def checkpoints(self, request: Request) -> Response:
+        """What of Carole's audit log the service has verified, and which checkpoints a restoration has cut off."""
+        with self._custodian.service() as service:
+            kept, lost = list(service.checkpoints()), list(service.checkpoints(lost=True))
+        return self._pages.page(
+            "checkpoints.html.j2",
+            request,
+            kept=len(kept),
+            newest=_checkpoints(kept),
+            lost=_checkpoints(lost),
+            party=self._custodian.party.name,
+        )
+
+    def certificates(self, request: Request) -> Response:
+        """When certificates end."""
+        with self._custodian.service() as service:
+            status = service.status()
+        return certificates_page(self._pages, request, self._custodian.folder, status.member, status.certificates)
+
+    def specified(self, service: Control, project: operator_pb2.CustodianProject) -> dict[str, Any]:
+        """What a page shows of a project's specification: in words, and what would leave under it.
+
+        Raises
+        ------
+        GemelError
+            As `Control.specification`.
+        """
+        found = service.specification(project.project)
+        spec = load_specification(found.text, f"the specification of project {project.project}")
+        shown = specification_shown(spec, found.text)
+        # The service's notes have those on an epoch too, and its digest is what it would sign.
+        shown |= {"notes": list(found.notes), "digest": found.digest.hex()}
+        side = self._custodian.party.side
+        records = _records(service, project)
+        leaving = None if records is None else messages(spec, side, records, project.upload_bytes)
+        identifier = spec.custodians.of(side).identifier
+        return {"specification": shown, "leaving": leaving, "identifier": identifier, "records": records}
+
+
+def profile_shown(text: str) -> dict[str, Any]:
+    """What a page shows of a profile, which is counts only."""
+    counts = json.loads(text)
+    warnings = [ResultWarning.model_validate(each) for each in counts.pop("warnings", [])]
+    # What else a service has noted beside its counts, such as the file's encoding, is a warning or is not shown.
+    profile = Profile.from_dict(counts)
+    return {
+        "profile_rows": list(profile_rows(profile)),
+        "headings": HEADINGS,
+        "records": profile.rows,
+        "warnings": by_severity(warnings),
+    }
+
+
+def _records(service: Control, project: operator_pb2.CustodianProject) -> int | None:
+    """Records of the source, once they were read."""
+    try:
+        return int(json.loads(service.profile(project.project))["rows"])
+    except GemelError as error:
+        if error.code is ErrorCode.WRONG_STATE:
+            return None
+        raise
+
+
+def _overview(status: operator_pb2.StatusResponse) -> dict[str, Any]:
+    return {
+        "carole": status.carole,
+        "connected": status.connected,
+        "refusal": status.refusal,
+        "certificate": status.certificate,
+        "mine": mine(status.projects),
+    }
+
+
+def _checkpoints(found: list[Checkpoint]) -> list[tuple[int, str]]:
+    """Size and time of each, the newest first."""
+    return [(each.size, when(each.at)) for each in islice(reversed(found), CHECKPOINTS)]
+
+
+def _reloaded(request: Request, answer: Response, state: str) -> Response:
+    """An answer after which the page is loaded again if its forms are of another state."""
+    if request.query_params.get("state") != state:
+        answer.headers[RELOAD_HEADER] = "1"
+    return answer

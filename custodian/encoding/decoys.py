@@ -1,0 +1,139 @@
+"""Decoys: records of no person's that a custodian invents from its own, to see how many are linked.
+
+A false link joins two people who are alike, and most who are alike are kin. So a decoy is an invented member of a
+household of the file: its `personal` fields, a given name and a date of birth, are those of one record, and all other
+fields, such as surname and address, those of another. Within either part values keep together as they do in the file:
+a given name with its sex, a street with its postcode. Where fewer than two fields are personal, or all but one are, a
+random half of the fields comes from either record: with nothing but its birthday changed a decoy would be a copy of the
+record, and be linked with the record's own match.
+
+A decoy is equal to no record of the file. The draws come from a key that is the custodian's own: the other custodian
+and the linkage unit must not be able to make the same ones. The same file, rows in the same order, has the same decoys
+under the same key, since decoys drawn newly for a second upload would be recognised by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.specification import Specification
+from gemel.custodian.encoding.columns import check_columns
+from gemel.custodian.encoding.dummies import Draws
+
+MIN_PART = 2
+"""Fields of the smaller part of a household's invented member."""
+
+_REDRAWS = 100
+"""A file of which nine invented records in ten exist already still has its decoys, all but one in 40,000."""
+
+
+def with_decoys(
+    columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey
+) -> dict[str, pl.Series]:
+    """The columns of a file with its decoys after its records, as many as the specification has.
+
+    Parameters
+    ----------
+    columns
+        Cleaned values per field, null where missing.
+    specification
+        With decoys.
+    noise
+        The custodian's own key.
+
+    Returns
+    -------
+    dict of Series
+        By field of the specification, the file's rows and then the decoys'.
+
+    Raises
+    ------
+    GemelError
+        As `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two of
+        them nearly always exists.
+
+    Notes
+    -----
+    O(n_rows + n_decoys) for each field and round of draws.
+    """
+    check_columns(columns, specification)
+    found = invented_records(_Held(columns), specification, noise)
+    return {field.name: pl.concat([columns[field.name], found[field.name]]) for field in specification.fields}
+
+
+class Records(Protocol):
+    """The records of a file, wherever they are."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of records."""
+        ...
+
+    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+        """By field, the values of some records; of each field as many."""
+        ...
+
+    def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The values of some fields of all records, some records at a time."""
+        ...
+
+
+class _Held:
+    """Records in memory."""
+
+    def __init__(self, columns: Mapping[str, pl.Series]) -> None:
+        self._columns = columns
+        self.n_rows = max(len(column) for column in columns.values())
+
+    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+        return pl.DataFrame({name: self._columns[name].gather(pl.Series(own)) for name, own in rows.items()})
+
+    def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        yield pl.DataFrame({name: self._columns[name] for name in names})
+
+
+def invented_records(records: Records, specification: Specification, noise: NoiseKey) -> pl.DataFrame:
+    """The decoys of a file, as `with_decoys` adds them, by field."""
+    names = [field.name for field in specification.fields]
+    draws = Draws(noise.derive(specification.project, "decoys", specification.suite))
+    personal = np.array([field.personal for field in specification.fields])
+    found = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    for _ in range(_REDRAWS):
+        missing = specification.decoys - found.height
+        if not missing:
+            return found
+        invented = _invented(records, names, personal, missing, draws)
+        exists = np.zeros(missing, dtype=np.bool_)
+        numbered = invented.with_row_index("+number")
+        for batch in records.batches(names):
+            exists[numbered.join(batch, on=names, how="semi", nulls_equal=True)["+number"].to_numpy()] = True
+        found = pl.concat([found, invented.filter(pl.Series(~exists))])
+    raise GemelError(
+        ErrorCode.PARAMETER, "the file's records are too alike to invent others from them", where="quality.decoys",
+        got=f"{found.height} of {specification.decoys} decoys that equal no record",
+        remedy="compare more fields, or agree on a specification without decoys",
+    )  # fmt: skip
+
+
+def _invented(
+    records: Records, names: Sequence[str], personal: NDArray[np.bool_], n: int, draws: Draws
+) -> pl.DataFrame:
+    """Some records, each of the parts of two different ones: of one only where the file has no other."""
+    n_records, n_fields = records.n_rows, len(names)
+    household = (draws.uniform(n) * n_records).astype(np.int64)
+    steps = 1 + (draws.uniform(n) * (n_records - 1)).astype(np.int64)
+    person = (household + steps) % n_records
+    if min(personal.sum(), (~personal).sum()) >= MIN_PART:
+        of_person = np.tile(personal, (n, 1))
+    else:
+        rank = draws.uniform(n * n_fields).reshape(n, n_fields).argsort(axis=1).argsort(axis=1)
+        of_person = rank < max(1, n_fields // 2)
+    sources = np.where(of_person, person[:, None], household[:, None])
+    return records.gathered({name: sources[:, q] for q, name in enumerate(names)})

@@ -1,0 +1,210 @@
+"""The layout of a contribution before anything is signed: from a specification and the counts of a file.
+
+A contribution's bytes follow from its layout, and this from how many rows each rule has and how many different values
+these have within their blocks. Both can be counted in a file, or bounded by its number of records alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+
+import polars as pl
+
+from gemel.common.parties import Side
+from gemel.common.signatures.fixed_fields import fixed_fields
+from gemel.common.signatures.intervals import WHOLE, Interval, intervals
+from gemel.common.signatures.known_layout import known_layouts
+from gemel.common.signatures.layout import (
+    CODES,
+    GROUPS,
+    SAMPLES,
+    Content,
+    FieldLayout,
+    Layout,
+    SetLayout,
+    VariableLayout,
+    group_rows,
+    sample_rows,
+)
+from gemel.common.specification import BlockingRule, Specification
+from gemel.common.specification.model.padding import MAX_ROWS as PADDED_ROWS
+from gemel.custodian.cleaning.parts import salt_text
+from gemel.custodian.encoding.blocking_keys import key_text
+
+WHOLE_FILE = ""
+"""Name of the one set of modes open and trusted, among the rules."""
+
+KEY = "+key"
+"""Column of blocking keys beside those of the fields, none of which can have this name."""
+
+
+@dataclass(frozen=True)
+class FileCounts:
+    """What the layout of a file's contribution follows from.
+
+    Attributes
+    ----------
+    records
+        Of the file, without decoys.
+    rows
+        By rule the rows that have a key under it, with decoys and dummies; `WHOLE_FILE` in modes open and trusted.
+    distinct
+        By rule and field, how many signatures its rows have: different values, each once in a block or salt.
+    different
+        By field, how many values it has in the whole file, at least one.
+    counted
+        Whether they were counted in a file of this size; otherwise they are upper bounds.
+    """
+
+    records: int
+    rows: Mapping[str, int]
+    distinct: Mapping[tuple[str, str], int] = dataclass_field(repr=False)
+    different: Mapping[str, int] = dataclass_field(repr=False)
+    counted: bool = True
+
+    def of_size(self, records: int) -> FileCounts:
+        """Of a file of another size: rows in proportion, and signatures too, of which a larger file has fewer."""
+        if records == self.records:
+            return self
+        factor = records / max(1, self.records)
+        rows = {rule: math.ceil(n * factor) for rule, n in self.rows.items()}
+        distinct = {(rule, name): min(rows[rule], math.ceil(n * factor)) for (rule, name), n in self.distinct.items()}
+        different = {name: max(1, math.ceil(n * factor)) for name, n in self.different.items()}
+        return FileCounts(records, rows, distinct, different, counted=False)
+
+
+def bounded_counts(records: int, spec: Specification) -> FileCounts:
+    """Upper bounds for any file of so many records: as if no value were missing and no two of a block were equal."""
+    sent = records + spec.decoys
+    rows = dict.fromkeys(sets_of(spec), sent * (PADDED_ROWS if spec.padding is not None else 1))
+    distinct = {(rule, field.name): n for rule, n in rows.items() for field in spec.fields}
+    return FileCounts(records, rows, distinct, {field.name: sent for field in spec.fields}, counted=False)
+
+
+def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCounts:
+    """Counts of a file.
+
+    Parameters
+    ----------
+    columns
+        Cleaned values by field, null where missing; decoys are not among them.
+
+    Notes
+    -----
+    A value without tokens, or with those of another, is counted, though it has no signature of its own; dummies, and
+    decoys, as if all their values were different. Sorts each field once for each rule.
+    """
+    frame = pl.DataFrame({field.name: columns[field.name] for field in spec.fields})
+    records = frame.height
+    rows: dict[str, int] = {}
+    distinct: dict[tuple[str, str], int] = {}
+    if not spec.in_blocks:
+        rows[WHOLE_FILE] = records + spec.decoys
+        for field in spec.fields:
+            salt = salt_text(columns, spec, field)
+            values = pl.DataFrame({"value": columns[field.name], **({} if salt is None else {"salt": salt})})
+            distinct[WHOLE_FILE, field.name] = values.drop_nulls().n_unique() + spec.decoys
+    for rule in spec.keyed_rules if spec.in_blocks else ():
+        key = key_text(columns, spec, rule, split=True).alias(KEY)
+        own = pl.DataFrame([key, *(columns[name].alias(name) for name in frame.columns)]).filter(key.is_not_null())
+        dummies = _dummies(own[KEY]) if spec.padding is not None else 0
+        rows[rule.name] = own.height + spec.decoys + dummies
+        for name in frame.columns:
+            signatures = own.select(KEY, name).drop_nulls().n_unique() if own.height else 0
+            distinct[rule.name, name] = min(rows[rule.name], signatures + spec.decoys + dummies)
+    different = {name: max(1, frame[name].drop_nulls().n_unique()) for name in frame.columns}
+    return FileCounts(records, rows, distinct, different)
+
+
+def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layout:
+    """The layout of a contribution of these counts.
+
+    Notes
+    -----
+    Exact in what the counts state exactly, as long as a rule has one set (up to `INTERVAL_ROWS` rows). In several sets
+    the rows are taken to be spread evenly, so that the arrays' paddings, of up to 4 bytes each, may differ. Signatures
+    of the samples are counted as if their values were as different as they can be.
+    """
+    variables = tuple(VariableLayout(each.name, len(each.categories)) for each in spec.variables_of(side))
+    if not spec.in_blocks:
+        content: Content = "values" if spec.mode == "trusted" else "signatures"
+        fields = tuple(
+            FieldLayout(field.name, field.bits, counts.distinct[WHOLE_FILE, field.name], content)
+            for field in spec.fields
+        )
+        rules = tuple(rule.name for rule in spec.keyed_rules)
+        whole = SetLayout(WHOLE_FILE, counts.rows[WHOLE_FILE], fields, rules, variables)
+        return Layout((whole, *known_layouts(spec, side)))
+    sets = [part for rule in spec.keyed_rules for part in _sets_of_rule(rule, counts, spec)]
+    drawn = tuple(
+        FieldLayout(field.name, field.bits, GROUPS * min(group_rows(counts.records), counts.different[field.name]))
+        for field in spec.fields
+    )
+    sets.append(SetLayout(SAMPLES, sample_rows(counts.records), drawn))
+    if spec.mode == "shared":
+        sets = [_shared(part, spec) for part in sets]
+    if spec.variables:
+        sets.append(SetLayout(CODES, counts.records, (), (), variables))
+    return Layout((*sets, *known_layouts(spec, side)), counts.records)
+
+
+def _shared(part: SetLayout, spec: Specification) -> SetLayout:
+    """A set of rows or the samples of mode block_keyed as they are sent in mode shared: `shared_sets`."""
+    own = part.rule != SAMPLES
+    withheld = next((rule.withheld for rule in spec.keyed_rules if rule.name == part.rule), ())
+
+    def content(field: FieldLayout) -> Content:
+        if field.name in withheld:
+            return "withheld"
+        return "fixed" if field.content == "fixed" else "shared"
+
+    return replace(
+        part,
+        fields=tuple(replace(field, distinct=0, content=content(field)) for field in part.fields),
+        blocks=(part.rule,) if own else (),
+        tags=tuple(rule for rule in part.blocks if rule != part.rule) if own else (),
+    )
+
+
+def sets_of(spec: Specification) -> tuple[str, ...]:
+    """The rules whose rows are sent, or `WHOLE_FILE`."""
+    return tuple(rule.name for rule in spec.keyed_rules) if spec.in_blocks else (WHOLE_FILE,)
+
+
+def _sets_of_rule(rule: BlockingRule, counts: FileCounts, spec: Specification) -> list[SetLayout]:
+    fixed = fixed_fields(rule, spec)
+    rows = counts.rows[rule.name]
+    count = intervals(rows)
+    names = tuple(each.name for each in spec.keyed_rules)
+
+    def field_layout(name: str, bits: int, number: int) -> FieldLayout:
+        if name in rule.withheld:
+            return FieldLayout(name, bits, 0)
+        if name in fixed:
+            return FieldLayout(name, bits, 0, "fixed")
+        return FieldLayout(name, bits, _part(counts.distinct[rule.name, name], number, count))
+
+    return [
+        SetLayout(
+            rule.name,
+            _part(rows, number, count),
+            tuple(field_layout(field.name, field.bits, number) for field in spec.fields),
+            names,
+            interval=WHOLE if count == 1 else Interval(number, count),
+        )
+        for number in range(count)
+    ]
+
+
+def _part(total: int, number: int, of: int) -> int:
+    """One of `of` even parts of a number."""
+    return total // of + (number < total % of)
+
+
+def _dummies(keys: pl.Series) -> int:
+    """Dummies that bring each block to the next power of two."""
+    sizes = keys.value_counts(name="rows")["rows"].to_list()
+    return sum((1 << (size - 1).bit_length()) - size for size in sizes)

@@ -1,0 +1,118 @@
+"""Mode shared: the sets of block_keyed with their rows cut into shares, one set after the other.
+
+What `records` makes of a set is kept but its order: rows follow each other by the digests of their blocks, and within
+a block in an order that is drawn for each upload. So are the seeds, the content key and whatever stands where a row has
+no value: two uploads of one file have their sizes and digests in common, and nothing else. The groups of the samples
+stay as they are, since values of a group compare with those of the same group only.
+
+Codes, training records and a known joint distribution are not shared: they are Carole's, as in block_keyed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.common.sharing.custodian_shares import ShareSecrets, leave_third_share
+from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, Content, FieldLayout, SetLayout
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.shared_words import SharedUpload, check_shared_digests, plain_words, seal_words
+from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.specification import Specification
+
+
+@dataclass(frozen=True)
+class SharedSet:
+    """A set as it is sent: the digests of its rows' blocks, and a sealed share.
+
+    Attributes
+    ----------
+    layout
+    digests
+        uint64, ascending; of the samples none.
+    sealed
+        uint8: the third share of the rows' words, and its seal.
+    """
+
+    layout: SetLayout
+    digests: NDArray[np.uint64] = dataclass_field(repr=False)
+    sealed: NDArray[np.uint8] = dataclass_field(repr=False)
+
+    def to_bytes(self) -> Iterator[memoryview]:
+        """Its payload, as views."""
+        yield memoryview(self.digests.astype("<u8").view(np.uint8).data).toreadonly()
+        yield memoryview(self.sealed.data).toreadonly()
+
+
+SentSet = SignatureSet | SharedSet
+
+
+class Sharing:
+    """Shares the sets of one upload, in their order.
+
+    Parameters
+    ----------
+    spec
+        Of mode shared.
+    about
+        The upload.
+    share_secrets
+        Fresh ones, which serve this upload and no other.
+    """
+
+    def __init__(self, spec: Specification, about: SharedUpload, share_secrets: ShareSecrets) -> None:
+        self._rules = tuple(rule.name for rule in spec.keyed_rules)
+        self._withheld = {rule.name: frozenset(rule.withheld) for rule in spec.keyed_rules}
+        self._about, self._secrets = about, share_secrets
+        self._number = 0
+
+    def shared(self, part: SignatureSet) -> tuple[SentSet, NDArray[np.int64]]:
+        """The next set as it is sent, and for each of its rows the row of the set that was given.
+
+        Notes
+        -----
+        Memory besides the set: that of its words, which are shared and encrypted in place.
+        """
+        number = self._number
+        self._number += 1
+        if part.rule in (CODES, *KNOWN):
+            return part, np.arange(part.n_rows)
+        layout = self._layout(part)
+        if part.rule == SAMPLES:
+            order, digests = np.arange(part.n_rows), np.empty(0, dtype=np.uint64)
+        else:
+            drawn = np.frombuffer(secrets.token_bytes(8 * part.n_rows), dtype=np.uint64)
+            order = np.lexsort([drawn, part.blocks[part.rule]])
+            digests = part.blocks[part.rule][order]
+            check_shared_digests(digests, part.rule, part.interval)
+        words = layout.row_words
+        buffer = np.empty(part.n_rows * words.total * 8 + SEAL_BYTES, dtype=np.uint8)
+        rows = buffer[:-SEAL_BYTES].view(np.uint64).reshape(part.n_rows, words.total)
+        plain_words(part, words, order, rows)
+        leave_third_share(rows, self._secrets, number)
+        associated = self._about.associated(layout, number, digests)
+        seal_words(buffer, self._secrets.by_share[2], number, associated)
+        return SharedSet(layout, digests, buffer), order
+
+    def _layout(self, part: SignatureSet) -> SetLayout:
+        withheld = self._withheld.get(part.rule, frozenset())
+
+        def content(name: str) -> Content:
+            if name in withheld:
+                return "withheld"
+            return "fixed" if part.fields[name].content == "fixed" else "shared"
+
+        fields = tuple(FieldLayout(name, field.bits, 0, content(name)) for name, field in part.fields.items())
+        own = part.rule != SAMPLES
+        tags = tuple(rule for rule in self._rules if rule != part.rule) if own else ()
+        return SetLayout(part.rule, part.n_rows, fields, (part.rule,) if own else (), (), part.interval, tags)
+
+
+def sent_bytes(part: SentSet) -> Iterator[memoryview]:
+    """The payload of a set, as views."""
+    return part.to_bytes() if isinstance(part, SharedSet) else to_bytes([part])

@@ -1,0 +1,89 @@
+"""Open mode across fields: each field, and each variable, read by means of the field that is best read.
+
+A row of open mode has all its signatures and codes together. What an attack has named in one field is taken as known
+in every row, and shows what it goes together with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.custodian.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
+from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
+
+MAXIMUM = 1000
+"""Commonest values of either field that are considered."""
+
+
+@dataclass(frozen=True)
+class ReadField:
+    """A field, or a variable, of open mode, and what an attack on it alone claims.
+
+    Attributes
+    ----------
+    name
+        The field's.
+    codes : ndarray of int, shape (n_rows,)
+        Signature or code of each row, -1 where missing.
+    truth : ndarray of int64, shape (n_values,)
+        Public value that each signature is, ``UNKNOWN`` if none.
+    guesses : ndarray of int64, shape (n_values,)
+        What it is taken for.
+    shares : ndarray of float64, shape (n_public,)
+        Of the public values.
+    """
+
+    name: str
+    codes: NDArray[np.integer]
+    truth: NDArray[np.int64]
+    guesses: NDArray[np.int64]
+    shares: NDArray[np.float64]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows that have each signature."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.truth)).astype(np.int64)
+
+    @property
+    def recovered(self) -> float:
+        """Share of the records with a value that is named rightly."""
+        return score("", self.name, self.guesses, self.truth, self.counts, 0).records
+
+    def by_row(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A public value of each row, of those considered."""
+        held = np.append(values, UNKNOWN)[self.codes]
+        return np.where(held < MAXIMUM, held, UNKNOWN)
+
+
+def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random.Generator) -> Recovery | None:
+    """Attack a field by means of the best read of the others; None where no other is read at all.
+
+    Parameters
+    ----------
+    target
+        The field, or a variable.
+    read
+        Fields in the same rows that have been attacked; the target itself is left out.
+    rng
+        Draws the people in clear from whom the attacker knows what goes together: half of the file's, as she could know
+        others like them. It is the other half that she reads: in the same people, chance would look like dependence.
+    """
+    others = [field for field in read if field.name != target.name and (field.guesses != UNKNOWN).any()]
+    if not others or not len(target.truth):
+        return None
+    known = max(others, key=lambda field: field.recovered)
+    clear = rng.random(len(target.codes)) < 0.5
+    n_first, n_second = min(MAXIMUM, len(known.shares)), min(MAXIMUM, len(target.shares))
+    joint = conditional_shares(known.by_row(known.truth)[clear], target.by_row(target.truth)[clear], n_first, n_second)
+    counts = target.counts
+    common = np.zeros(len(counts) + 1, dtype=bool)
+    common[np.argsort(-counts, kind="stable")[:MAXIMUM]] = True
+    common[-1] = False  # code -1
+    codes = np.where(common[target.codes] & ~clear, target.codes, UNKNOWN)
+    guesses = cooccurrence_alignment(known.by_row(known.guesses), codes, len(counts), joint, target.shares[:n_second])
+    commonest = int(target.shares.argmax())
+    return score(f"co-occurrence with {known.name}", target.name, guesses, target.truth, counts, commonest)

@@ -1,0 +1,204 @@
+"""Attacks on what a field holds back in mode open: its salt, and the similarity of values that are not listed.
+
+Both grant the attacker what she can find out: which signatures share a salt, since only these resemble each other, and
+which are of listed values, since only these resemble any. Large salts are attacked like files, small ones like blocks.
+
+Rows that share something rare and unsalted, such as an address, are often relatives of one surname and several years of
+birth: `salts_joined` takes their signatures for equal, and chains them to classes of equal values across salts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gemel.common.signatures import MISSING, NO_KEY, SignatureSet
+from gemel.common.specification import FieldSpec, Specification
+from gemel.custodian.leakage.block_model import block_likelihood
+from gemel.custodian.leakage.block_view import BlockView, attack_by_size
+from gemel.custodian.leakage.chaining import Classes, Joins, chained_alignment, value_classes
+from gemel.custodian.leakage.public import PublicValues
+from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
+from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
+from gemel.custodian.leakage.view import FieldView
+
+BLOCK_VALUES = 200
+"""Values up to which a salt is attacked like a block."""
+
+MAX_VALUES = 1500
+"""Values of a salt attacked otherwise, the commonest."""
+
+SALTS = 4
+"""Salts of every size attacked at least: of a large one an attack reads nearly all or nearly nothing."""
+
+COMPANY = 6
+"""Most rows that share something, to be taken for relatives."""
+
+_TOO_LARGE = 3.0
+_SALTS = "salts"
+
+
+def salt_by_salt(salts: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Public value of each signature of some salts, each salt by itself; ``UNKNOWN`` elsewhere.
+
+    Parameters
+    ----------
+    salts
+        The field, with its salts as blocks.
+    public
+        What everybody knows.
+    chosen : ndarray of int64
+        The salts attacked.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_values,)
+    """
+    members = salts.members()
+    small = np.array([len(members[salt]) <= BLOCK_VALUES for salt in chosen], dtype=bool)
+    guesses = block_likelihood(salts, public, chosen[small])
+    for salt in chosen[~small]:
+        values = members[salt]
+        alone = FieldView(salts.view.signatures[values], salts.view.counts[values], salts.view.randomised_response)
+        guesses[values] = similarity_graph_alignment(alone, public, maximum=MAX_VALUES).guesses
+    return guesses
+
+
+def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_], maximum: int) -> NDArray[np.int64]:
+    """Public value of each signature of a listed value, the others left aside; ``UNKNOWN`` for those.
+
+    Parameters
+    ----------
+    view, public
+        What Carole holds, and what everybody knows, with the list.
+    listed : ndarray of bool, shape (n_values,)
+        Which signatures are of listed values.
+    maximum
+        So many of the commonest are attacked.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_values,)
+    """
+    guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
+    names, here = public.listed, np.flatnonzero(listed)
+    if not len(names) or not len(here):
+        return guesses
+    values = [public.values[name] for name in names]
+    known = PublicValues(values, public.shares[names], public.tokenisation)
+    alone = FieldView(view.signatures[here], view.counts[here], view.randomised_response)
+    found = similarity_graph_alignment(alone, known, maximum=maximum).guesses
+    # Both are in the order of their counts, so that a place among the listed is one of `names`.
+    guesses[here] = np.where(found == UNKNOWN, UNKNOWN, names[found])
+    return guesses
+
+
+def salts_attacked(
+    part: SignatureSet,
+    field: FieldSpec,
+    salt: pl.Series,
+    public: PublicValues,
+    truth: NDArray[np.int64],
+    rng: np.random.Generator,
+    spread: int,
+) -> Iterator[Recovery]:
+    """What is recovered of a salted field, each salt by itself and its salts joined.
+
+    Parameters
+    ----------
+    part, field
+        What is sent, and the field of it that is salted.
+    salt
+        Each row's salt, null where it has none.
+    public
+        What everybody knows.
+    truth : ndarray of int64, shape (n_values,)
+        What each signature is.
+    rng, spread
+        Draw the salts attacked by themselves, see `attack_by_size`; of every size at least `SALTS`.
+    """
+    _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
+    salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.randomised_response)
+    alone = "each salt by itself"
+    yield attack_by_size(alone, field.name, salt_by_salt, salts, public, truth, rng, spread=spread, min_blocks=SALTS)[0]
+    guesses = salts_joined(part, field.name, its_salt, public)
+    yield score("its salts joined by what few rows share", field.name, guesses, truth, salts.view.counts, 0)
+
+
+def without_undone_salts(spec: Specification) -> Specification | None:
+    """The specification without the salts that blocking rules undo; None if there are none."""
+    undone = {field.name for field in spec.fields if spec.rules_undoing_salt(field)}
+    if not undone:
+        return None
+    fields = tuple(f.model_copy(update={"salt": None}) if f.name in undone else f for f in spec.fields)
+    return spec.model_copy(update={"fields": fields})
+
+
+def joins_across(part: SignatureSet, field: str, salt: NDArray[np.int64]) -> tuple[Joins, NDArray[np.int64]]:
+    """Signatures of a field in different salts whose rows share something rare.
+
+    Parameters
+    ----------
+    part
+        What is sent: another field's signature, or a blocking key, that at most `COMPANY` rows have.
+    field
+        The salted field.
+    salt : ndarray of int64, shape (n_rows,)
+        Each row's salt.
+
+    Returns
+    -------
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Signatures, each pair once, ascending.
+    support : ndarray of int64, shape (n_pairs,)
+        Pairs of rows that speak for each.
+    """
+    codes = part.fields[field].codes.astype(np.int64)
+    together = [np.empty(0, dtype=np.int64)]
+    for shared in _shared(part, field):
+        rows = np.flatnonzero((shared != MISSING) & (codes != MISSING))
+        size = np.bincount(shared[rows], minlength=1)
+        rows = rows[size[shared[rows]] <= COMPANY]
+        rows = rows[np.argsort(shared[rows], kind="stable")]
+        for apart in range(1, COMPANY):
+            first, second = rows[:-apart], rows[apart:]
+            joined = (shared[first] == shared[second]) & (salt[first] != salt[second])
+            together.append(first[joined] * part.n_rows + second[joined])
+    found = np.unique(np.concatenate(together))
+    both = np.sort(np.stack([codes[found // part.n_rows], codes[found % part.n_rows]], axis=1), axis=1)
+    pairs, support = np.unique(both, axis=0, return_counts=True)
+    return pairs, support
+
+
+def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public: PublicValues) -> NDArray[np.int64]:
+    """Public value of each signature of a salted field, classes of equal values chained across salts.
+
+    Notes
+    -----
+    A wrong join makes one class of two. Joins that few pairs of rows speak for are dropped until no class has far more
+    rows than the commonest value can have, which Carole sees as well. `chaining.chained_alignment` reads the classes.
+    """
+    held = part.fields[field]
+    rows = int((held.codes != MISSING).sum())
+    alone = SignatureSet(_SALTS, part.n_rows, {field: held}, {_SALTS: salt.astype(np.uint64) + np.uint64(1)})
+    pairs, support = joins_across(part, field, salt)
+    classes = Classes([], np.empty(0, dtype=np.int64))
+    for minimum in range(1, int(support.max(initial=1)) + 2):
+        classes = value_classes((alone,), field, pairs[support >= minimum])
+        if classes.counts.max(initial=0) <= max(COMPANY, _TOO_LARGE * public.shares[0] * rows):
+            break
+    guesses: NDArray[np.int64] = chained_alignment((alone,), field, classes, public, rows)[classes.of[0]]
+    return guesses
+
+
+def _shared(part: SignatureSet, field: str) -> Iterator[NDArray[np.int64]]:
+    """What rows may have in common besides a field: a number from 0 for each, ``MISSING`` where there is none."""
+    for name, other in part.fields.items():
+        if name != field:
+            yield other.codes.astype(np.int64)
+    for keys in part.blocks.values():
+        _, places = np.unique(keys, return_inverse=True)
+        yield np.where(keys == NO_KEY, MISSING, places)

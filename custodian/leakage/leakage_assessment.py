@@ -1,0 +1,151 @@
+"""A custodian's own file attacked before it leaves: what could Carole learn under this specification?
+
+The records are encoded exactly as they would be sent, but under throw-away keys of signatures and noise, and attacked
+with public values as good as an attacker's could be: every value of the file is in her dictionary, with a count drawn
+at random about the file's own, as another sample of the same people would have it. A real attacker knows less.
+
+Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
+as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
+the rows that such blocks hold, and some groups of the samples; some of the blocks are attacked once more by one
+who has the file's own records in clear, or a share of them (`own_register`). So are the salts of a salted field. Where
+a blocking rule's keys join values across salts, the field is attacked as if it had none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+import polars as pl
+from threadpoolctl import threadpool_limits
+
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.drawn_records import DrawnRecords
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.specification import Specification
+from gemel.custodian.leakage.across import by_cooccurrence
+from gemel.custodian.leakage.category_codes import unique_rows
+from gemel.custodian.leakage.own_blocks import in_blocks
+from gemel.custodian.leakage.own_file import finding
+from gemel.custodian.leakage.own_samples import in_samples
+from gemel.custodian.leakage.own_whole import coded, field_by_field
+from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
+
+REPORTED = 0.05
+"""Share of the people of a register from which the report warns that they are recognised."""
+
+FIXED = AssessmentKeys.of_number(1)
+"""What an assessment outside a project is drawn by, unless another number is asked for."""
+
+_REGISTERS = {REGISTER: "a register with a share of these people", EVERYBODY: "a register of all these people"}
+
+
+def assess(
+    columns: Mapping[str, pl.Series],
+    spec: Specification,
+    variables: Mapping[str, pl.Series] = MappingProxyType({}),
+    keys: AssessmentKeys = FIXED,
+    drawn: DrawnRecords | None = None,
+) -> LeakageReport:
+    """Measure what the signatures of a file give away.
+
+    Parameters
+    ----------
+    columns
+        Cleaned values per field, null where missing.
+    spec
+        The specification, with its limit.
+    variables
+        Places of the rows' categories, by variable, null where missing.
+    keys
+        Throw-away keys of signatures and noise, and what the public counts and blocks are drawn by. The same file, rows
+        in the same order, and the same keys give the same report.
+    drawn
+        Records of a file that is too large, in modes block_keyed and shared without padding; `columns` and `variables`
+        are theirs.
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    GemelError
+        As `encode_records`.
+
+    Notes
+    -----
+    Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core. In
+    mode shared no party sees a signature, and what the sizes of blocks alone give away is measured.
+    """
+    rng = keys.generator("assessment")
+    n = max((len(column) for column in columns.values()), default=0) if drawn is None else drawn.n_records
+    limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
+    if spec.mode == "trusted":
+        everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
+        warnings: tuple[ResultWarning, ...] = (result_warning("values_sent"),)
+        return LeakageReport(spec.mode, n, limit, refuses, everything, warnings=warnings)
+    recognised: tuple[Finding, ...] = ()
+    signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
+    codes = list(coded(spec, variables, keys, rng))
+    reported = [finding(margins) for _, margins in codes]
+    # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        if spec.mode == "shared":
+            as_sent = signed.model_copy(update={"mode": "block_keyed"})  # the rows before they are cut into shares
+            found = list(in_blocks(columns, as_sent, keys, rng, drawn, sizes_alone=True))
+        elif spec.in_blocks:
+            each_rule = [
+                *in_blocks(columns, signed, keys, rng, drawn),
+                *in_samples(columns, signed, keys, rng, drawn),
+            ]
+            found = [each for each in each_rule if each.attacker == PUBLIC]
+            recognised = tuple(each for each in each_rule if each.attacker != PUBLIC)
+        else:
+            read = list(field_by_field(columns, signed, keys, rng))
+            found = [each for _, findings in read for each in findings]
+            fields = [field for field, _ in read]
+            found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
+            reported += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
+    limits = spec.leakage.partial_register, spec.leakage.full_register
+    warnings = (*_unlimited(recognised, limits), *_left_out(spec), *_own_combinations(spec, variables))
+    if drawn is not None:
+        error = max((each.error for each in (*found, *recognised)), default=0.0)
+        warnings += (result_warning("measured_in_part", drawn=drawn.n_drawn, records=n, error=error),)
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), warnings, recognised, *limits)
+
+
+def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float | None]) -> Iterator[ResultWarning]:
+    """What registers recognise, where the specification sets no limit to it."""
+    for attacker, limit in zip((REGISTER, EVERYBODY), limits, strict=True):
+        theirs = [finding for finding in recognised if finding.attacker == attacker]
+        worst = max(theirs, key=lambda finding: finding.recovered, default=None)
+        if limit is None and worst is not None and worst.recovered > REPORTED:
+            where = f"{worst.attack}, rule {worst.rule}"
+            yield result_warning(
+                "register_recognises", register=_REGISTERS[attacker], share=worst.recovered, where=where
+            )
+
+
+def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[ResultWarning]:
+    """What the variables' codes single out."""
+    if not variables:
+        return
+    codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)
+    where = "beside no signature" if spec.in_blocks else "beside their signatures"
+    yield result_warning("own_combinations", variables=len(variables), where=where, share=unique_rows(codes))
+
+
+def _left_out(spec: Specification) -> Iterator[ResultWarning]:
+    """What the figures leave out under a specification."""
+    yield result_warning("known_attacks_only")
+    yield result_warning("keys_read_everything")
+    if spec.mode == "open":
+        yield result_warning("mode_open_measured")
+    if spec.mode == "shared":
+        yield result_warning("sizes_measured")
+    if spec.resolution.joined:
+        yield result_warning("joins_not_measured")
+    if any(field.salt is not None for field in spec.fields):
+        yield result_warning("joins_across_salts")

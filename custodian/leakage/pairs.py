@@ -1,0 +1,177 @@
+"""Pairs of rows inside blocks, and how similar each pair is in every field: in signatures, and in clear.
+
+A block shows of two rows no value, but of every field whether it is equal or how similar it is. `Fingerprints` holds
+that of many pairs, field by field: a similarity below 1, `EQUAL`, or `ABSENT` where either row lacks the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.custodian.leakage.public import PublicValues
+from gemel.custodian.leakage.view import FieldView
+
+EQUAL = np.float32(1.0)
+ABSENT = np.float32(-9.0)
+ALMOST = np.float32(0.999)
+"""Largest similarity of values that differ: with randomised response an estimate may exceed 1."""
+
+BINS = 128
+"""Steps from 0 to 1 in which similarities in clear are compared: finer than any signature can distinguish."""
+
+EQUAL_BIN, ABSENT_BIN = BINS + 1, BINS + 2
+
+_PAIRS = 1 << 17
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """What every two rows of a block have in common.
+
+    Attributes
+    ----------
+    one, other : ndarray of int64, shape (n_pairs,)
+        Rows.
+    block : ndarray of int64, shape (n_pairs,)
+        Their block, from 0.
+    similar : ndarray of float32, shape (n_pairs, n_fields)
+        Below 1, or ``EQUAL``, or ``ABSENT``.
+    times : ndarray of float32, shape (n_pairs, n_fields), optional
+        Pairs of the block that have the same two signatures, and so the same noise; None: each has its own.
+    """
+
+    one: NDArray[np.int64]
+    other: NDArray[np.int64]
+    block: NDArray[np.int64]
+    similar: NDArray[np.float32]
+    times: NDArray[np.float32] | None = None
+
+    def binned(self) -> NDArray[np.uint8]:
+        """The similarities in ``BINS`` classes, then `EQUAL_BIN` and `ABSENT_BIN`; of the shape of `similar`."""
+        near = np.clip(np.rint(self.similar * BINS), 0, BINS)
+        absent = self.similar == ABSENT
+        found: NDArray[np.uint8] = np.where(absent, ABSENT_BIN, np.where(self.similar == EQUAL, EQUAL_BIN, near))
+        return found.astype(np.uint8)
+
+
+def fingerprints_of_signatures(
+    block: NDArray[np.int64], fields: Sequence[tuple[FieldView, NDArray[np.int64]]]
+) -> Fingerprints:
+    """Fingerprints of all pairs of rows in one block, as Carole sees them.
+
+    Parameters
+    ----------
+    block : ndarray of int64, shape (n_rows,)
+        Each row's block, from 0; -1: in none.
+    fields
+        Per field the signatures, which are of one block each, and each row's among them (-1: missing).
+    """
+    one, other = pairs_within(block)
+    columns, times = [], []
+    for view, codes in fields:
+        column = np.full(len(one), ABSENT, dtype=np.float32)
+        first, second = codes[one], codes[other]
+        both = (first >= 0) & (second >= 0)
+        found = np.minimum(paired_signatures(view, first[both], second[both]), ALMOST)
+        column[both] = np.where(first[both] == second[both], EQUAL, found)
+        columns.append(column)
+        kind = np.minimum(first, second) * (view.n_values + 1) + np.maximum(first, second)
+        _, place, number = np.unique(kind, return_inverse=True, return_counts=True)
+        times.append(number[place].astype(np.float32))
+    return Fingerprints(one, other, block[one], np.stack(columns, axis=1), np.stack(times, axis=1))
+
+
+def fingerprints_in_clear(
+    block: NDArray[np.int64], fields: Sequence[tuple[PublicValues, NDArray[np.int64]]]
+) -> Fingerprints:
+    """Fingerprints of all pairs of people in one block, by whoever has their values.
+
+    Parameters
+    ----------
+    block : ndarray of int64, shape (n_people,)
+        Each one's block, from 0; -1: in none.
+    fields
+        Per field the values there are, and each one's among them (-1: missing).
+    """
+    one, other = pairs_within(block)
+    columns = []
+    for public, codes in fields:
+        column = np.full(len(one), ABSENT, dtype=np.float32)
+        first, second = codes[one], codes[other]
+        both = (first >= 0) & (second >= 0)
+        column[both] = paired_values(public, first[both], second[both])
+        columns.append(column)
+    return Fingerprints(one, other, block[one], np.stack(columns, axis=1))
+
+
+def pairs_within(block: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs of rows of one block, each once, as two arrays of rows; block by block.
+
+    Parameters
+    ----------
+    block : ndarray of int64, shape (n_rows,)
+        From 0; -1: in none.
+
+    Examples
+    --------
+    >>> one, other = pairs_within(np.array([0, 1, 0, 0, -1]))
+    >>> list(zip(one.tolist(), other.tolist()))
+    [(0, 2), (0, 3), (2, 3)]
+    """
+    order = np.argsort(block, kind="stable")
+    order = order[block[order] >= 0]
+    sizes = np.bincount(block[order], minlength=0)
+    size = np.repeat(sizes, sizes)  # of the block of each row, in that order
+    start = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    after = size - 1 - (np.arange(len(order)) - start)  # rows of the block that come after each
+    one = np.repeat(np.arange(len(order)), after)
+    other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(after) - after, after)
+    return order[one], order[other]
+
+
+def paired_signatures(view: FieldView, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Estimated similarity of signatures given in pairs, shape (n_pairs,); see `FieldView.similarity`."""
+    differ = np.empty(len(one), dtype=np.float32)
+    for start in range(0, len(one), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        apart = view.signatures[one[part]] ^ view.signatures[other[part]]
+        differ[part] = np.bitwise_count(apart).sum(axis=1, dtype=np.int64)
+    scale = (1.0 - 2.0 * view.randomised_response) ** 2
+    similar: NDArray[np.float32] = ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
+    return similar
+
+
+def paired_values(public: PublicValues, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Jaccard similarity of values given in pairs, shape (n_pairs,)."""
+    tokens = public.tokens
+    tokens.sort_indices()
+    similar: NDArray[np.float32] = _jaccard(tokens.indptr, tokens.indices, one, other)
+    return similar
+
+
+@numba.njit(cache=True, nogil=True)
+def _jaccard(
+    start: NDArray[np.int32], tokens: NDArray[np.int32], one: NDArray[np.int64], other: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    similar = np.empty(len(one), dtype=np.float32)
+    for pair in range(len(one)):
+        first, first_end = start[one[pair]], start[one[pair] + 1]
+        second, second_end = start[other[pair]], start[other[pair] + 1]
+        total = first_end - first + second_end - second
+        common = 0
+        while first < first_end and second < second_end:
+            if tokens[first] == tokens[second]:
+                common += 1
+                first += 1
+                second += 1
+            elif tokens[first] < tokens[second]:
+                first += 1
+            else:
+                second += 1
+        similar[pair] = np.float32(common) / np.float32(total - common)
+    return similar

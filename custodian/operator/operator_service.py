@@ -1,0 +1,336 @@
+"""The service for the custodian's own operator, on a loopback address, admitting the custodian's own key alone."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from typing import cast
+
+import grpc
+import structlog
+
+from gemel.common.audit.checkpoint import LARGEST
+from gemel.common.audit.reason import normalized_reason
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.call_recorder import CallRecorder
+from gemel.common.rpc.pages import page
+from gemel.common.rpc.server import RunningServer, ServerSettings, start_server
+from gemel.common.rpc.trust import Trust
+from gemel.common.specification import load_specification, specification_notes
+from gemel.common.wire.checkpoints import checkpoint_to_wire
+from gemel.custodian.operator.address import announce
+from gemel.custodian.operator.open_decisions import TOO_LATE, is_decidable, open_decisions, waits_for_operator
+from gemel.custodian.operator.restored_log import decide_restored, shown
+from gemel.custodian.state.state_tables import Project
+from gemel.custodian.steps.approval import decide
+from gemel.custodian.steps.epochs import epoch_notes
+from gemel.custodian.steps.leakage_gate import override
+from gemel.custodian.steps.lone_fetch import decide_alone
+from gemel.custodian.steps.step_context import StepContext
+from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+
+_LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
+
+MAX_CHECKPOINTS = 2000
+"""In one response: some 350 KiB."""
+
+log = structlog.get_logger()
+
+
+class OperatorService(operator_pb2_grpc.OperatorServicer):
+    """Reads the state and stores the operator's decisions; the agent acts on them.
+
+    Parameters
+    ----------
+    step_context
+        State and progress to show.
+    decided
+        Called with the project that a decision was made about.
+    stop
+        Ends the service.
+    trust
+        The custodian's own certificate, and whom it admits: itself.
+    """
+
+    def __init__(
+        self, step_context: StepContext, decided: Callable[[str], None], stop: Callable[[], None], trust: Trust
+    ) -> None:
+        self._step_context = step_context
+        self._trust = trust
+        self._decided = decided
+        self._stop = stop
+
+    def Status(  # noqa: N802
+        self, request: operator_pb2.StatusRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.StatusResponse:
+        """The state of every project, as this service knows it; page by page."""
+        step_context = self._step_context
+        entries = ((project.name, self._shown(project)) for project in step_context.state.projects(request.after))
+        projects, following = page(entries, request.maximum)
+        return operator_pb2.StatusResponse(
+            party=step_context.party.name,
+            carole=step_context.connection.address,
+            connected=step_context.progress.connected,
+            refusal=step_context.progress.refusal,
+            projects=projects,
+            next=following,
+            identity_fingerprint=step_context.keyring.identity.public.fingerprint,
+            certificate="" if (soon := self._trust.ending()) is None else str(soon),
+            certificates=step_context.progress.certificates,
+            member=step_context.keyring.member.name,
+        )
+
+    def Profile(  # noqa: N802
+        self, request: operator_pb2.ProfileRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.ProfileResponse:
+        """Counts of what was read; never values."""
+        project = self._known(request.project)
+        if not project.profile:
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "the source has not been read yet" if not project.blocking_error else project.blocking_error,
+                where=f"project {project.name}",
+                remedy=f"look at `gemel {self._step_context.party.name} status`",
+            )
+        return operator_pb2.ProfileResponse(json=project.profile)
+
+    def Specification(  # noqa: N802
+        self, request: operator_pb2.SpecificationRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.SpecificationResponse:
+        """The specification's text, its digest, and what it lets others see."""
+        project = self._with_specification(request.project)
+        spec = load_specification(project.specification, f"the specification of project {project.name}")
+        return operator_pb2.SpecificationResponse(
+            text=project.specification,
+            digest=project.specification_digest,
+            notes=[*epoch_notes(self._step_context, project), *specification_notes(spec)],
+            epoch=project.epoch,
+        )
+
+    def Approve(  # noqa: N802
+        self, request: operator_pb2.OperatorApproveRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.OperatorApproveResponse:
+        """Approve the specification whose digest the operator has seen, in the epoch it has seen, and no other."""
+        project = self._decidable(request.project, request.specification_digest)
+        if project.epoch != (request.epoch or 1):
+            raise GemelError(
+                ErrorCode.EPOCH_MISMATCH,
+                f"the project is in epoch {project.epoch} by now",
+                where=f"project {project.name}",
+                got=f"an approval for epoch {request.epoch or 1}",
+                remedy=f"read why: `gemel {self._step_context.party.name} specification {project.name}`",
+            )
+        if not project.profile:
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "the source has not been read yet, so there is no profile to check the specification against",
+                where=f"project {project.name}",
+                got=project.blocking_error,
+                remedy="correct the source, or wait a moment",
+            )
+        decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
+        log.info(
+            "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
+        )
+        self._decided(project.name)
+        return operator_pb2.OperatorApproveResponse()
+
+    def Decline(  # noqa: N802
+        self, request: operator_pb2.DeclineRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.DeclineResponse:
+        """Decline the specification that waits for approval, or withdraw the consent to it."""
+        project = self._with_specification(request.project)
+        reason = normalized_reason(request.reason)
+        if project.carole_state in TOO_LATE:
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                TOO_LATE[project.carole_state],
+                where=f"project {project.name}",
+                remedy="ask the coordinator to erase the project; an amendment of it needs your approval",
+            )
+        decide(self._step_context, project.name, project.specification_digest, "declined", "operator", reason)
+        log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
+        self._decided(project.name)
+        return operator_pb2.DeclineResponse()
+
+    def Leakage(  # noqa: N802
+        self, request: operator_pb2.LeakageRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.LeakageResponse:
+        """The last measurement of what Carole could learn, under the project's present specification."""
+        project = self._known(request.project)
+        found = self._step_context.state.leakage(project.name)
+        if found is None or found.specification_digest != project.specification_digest:
+            raise GemelError(
+                ErrorCode.NOT_FOUND,
+                "the service has not measured what Carole could learn under this specification",
+                where=f"project {project.name}",
+                remedy="it does so before it contributes, where the specification refuses above a limit; measure it"
+                f" yourself with `gemel {self._step_context.party.name} leakage`",
+            )
+        return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
+
+    def Override(  # noqa: N802
+        self, request: operator_pb2.OverrideRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.OverrideResponse:
+        """Contribute although Carole could learn more than the limit allows."""
+        project = self._known(request.project)
+        override(self._step_context, project.name, request.reason)
+        self._step_context.state.update(project.name, blocking_error="")
+        self._decided(project.name)
+        return operator_pb2.OverrideResponse()
+
+    def FetchAlone(  # noqa: N802
+        self, request: operator_pb2.FetchAloneRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.FetchAloneResponse:
+        """Fetch a share without the other custodian's countersignature."""
+        project = self._known(request.project)
+        decide_alone(self._step_context, project, request.reason)
+        self._decided(project.name)
+        return operator_pb2.FetchAloneResponse()
+
+    def ListCheckpoints(  # noqa: N802
+        self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.ListCheckpointsResponse:
+        """The verified checkpoints of Carole's audit log."""
+        if request.minimum > LARGEST:
+            return operator_pb2.ListCheckpointsResponse()
+        state = self._step_context.state
+        if request.lost:
+            # As many as were verified before the restorations; they are sent at once.
+            found = state.all_lost()[:MAX_CHECKPOINTS] if request.minimum == 0 else []
+        else:
+            found = state.seen(request.minimum, MAX_CHECKPOINTS)
+        return operator_pb2.ListCheckpointsResponse(checkpoints=[checkpoint_to_wire(each) for each in found])
+
+    def ShowRestored(  # noqa: N802
+        self, request: operator_pb2.ShowRestoredRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.ShowRestoredResponse:
+        """What a restoration of Carole's store has lost."""
+        restored, lines = shown(self._step_context, self._known(request.project))
+        return operator_pb2.ShowRestoredResponse(restoration=restored.restoration, lines=lines)
+
+    def DecideRestored(  # noqa: N802
+        self, request: operator_pb2.DecideRestoredRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.DecideRestoredResponse:
+        """Accept the restored log that the operator was shown, or refuse it."""
+        project = self._known(request.project)
+        status = decide_restored(
+            self._step_context, project, request.restoration, accept=request.accept, reason=request.reason[:1000]
+        )
+        self._decided(project.name)
+        return operator_pb2.DecideRestoredResponse(awaits=status.restore_awaits)
+
+    def Stop(  # noqa: N802
+        self, request: operator_pb2.StopRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.StopResponse:
+        """Stop the service, once this response is on its way."""
+        threading.Timer(0.1, self._stop).start()
+        return operator_pb2.StopResponse()
+
+    def _shown(self, project: Project) -> operator_pb2.CustodianProject:
+        doing = self._step_context.progress.doing(project.name)
+        waits = waits_for_operator(project, self._step_context.configuration.policy)
+        blocking_error = project.blocking_error
+        if project.decision == "declined" and project.decided_digest == project.specification_digest:
+            blocking_error = f"declined by the operator: {project.reason}"
+        return operator_pb2.CustodianProject(
+            project=project.name,
+            state=cast(project_pb2.ProjectState, project.carole_state),
+            stage=doing.stage if doing else project.stage,
+            fraction=doing.fraction if doing else 0.0,
+            blocking_error=blocking_error,
+            specification_digest=project.specification_digest,
+            rows=project.rows,
+            links=project.links,
+            results=project.results,
+            mode=project.mode,
+            waits_for_operator=waits,
+            epoch=project.epoch,
+            decisions=open_decisions(self._step_context, project),
+            upload_bytes=self._upload_bytes(project),
+        )
+
+    def _upload_bytes(self, project: Project) -> int:
+        if project.carole_state <= project_pb2.PROJECT_STATE_APPROVED:
+            return 0
+        upload = self._step_context.state.uploads.newest(project.name)
+        return 0 if upload is None else upload.total_bytes
+
+    def _known(self, name: str) -> Project:
+        project = self._step_context.state.project(name)
+        if project is None:
+            raise GemelError(
+                ErrorCode.NOT_FOUND,
+                "this custodian does not know this project",
+                where=f"project {name[:64]}",
+                remedy=f"see `gemel {self._step_context.party.name} status` for those it has",
+            )
+        return project
+
+    def _with_specification(self, name: str) -> Project:
+        project = self._known(name)
+        if not project.specification:
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "Carole has not sent this project's specification yet",
+                where=f"project {project.name}",
+                remedy="wait until the service is connected to her",
+            )
+        return project
+
+    def _decidable(self, name: str, digest: bytes) -> Project:
+        project = self._with_specification(name)
+        if digest != project.specification_digest:
+            raise GemelError(
+                ErrorCode.SPECIFICATION,
+                "the decision is about another specification than the one that waits for approval",
+                where=f"project {project.name}",
+                got=digest.hex()[:16],
+                remedy=f"read it again: `gemel {self._step_context.party.name} specification {project.name}`",
+            )
+        if not is_decidable(project):
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "the project does not wait for a decision",
+                where=f"project {project.name}",
+                remedy="nothing needs to be done",
+            )
+        return project
+
+
+def start_operator(
+    step_context: StepContext, service: OperatorService, trust: Trust, recorder: CallRecorder
+) -> tuple[RunningServer, str]:
+    """Listen on the configured loopback address; the server, and the address with its real port.
+
+    Parameters
+    ----------
+    service
+    trust
+        As the service was given it.
+    recorder
+        Of the operator's calls.
+
+    Raises
+    ------
+    GemelError
+        CONFIGURATION for an address that is not loopback or cannot be bound.
+    """
+    configured = step_context.configuration.operator.address
+    if not _LOOPBACK.fullmatch(configured):
+        # The configuration has checked it; a second look, because listening elsewhere would be a breach.
+        raise GemelError(
+            ErrorCode.CONFIGURATION, "the operator's address must be a loopback address", where="operator.address"
+        )
+    server = start_server(
+        configured,
+        [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
+        trust,
+        ServerSettings(threads=4),
+        own_operator=True,
+        recorder=recorder,
+    )
+    address = f"{configured.rpartition(':')[0]}:{server.port}"
+    announce(step_context.state.folder, address)
+    return server, address

@@ -1,0 +1,181 @@
+"""``gemel alice check``: everything that can be found wrong before a project needs it, a line each.
+
+Of the records counts are shown and never a value. Carole is called once, by a request for the newest checkpoint of her
+audit log, which leaves nothing behind with her.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemel.common.check_lines import Checks, Note
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.machine_check import check_disks, check_memory, mib
+from gemel.common.parties import Party, Role
+from gemel.common.pki.certificates import load_certificate
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import ending
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListPin
+from gemel.common.rpc.client import Connection
+from gemel.common.rpc.service_clock import TOLERANCE_SECONDS
+from gemel.common.rpc.service_probe import check_shown, shown_certificate
+from gemel.common.rpc.tls import TlsFiles
+from gemel.common.specification import Specification, load_specification, read_specification
+from gemel.common.witnessing.newest_checkpoint import newest_checkpoint
+from gemel.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.custodian.operator.control import Control
+from gemel.custodian.source.source_check import check_records, check_source
+from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.steps.held_memory import FileSize, needed_bytes
+from gemel.custodian.steps.leakage_gate import load_gate
+
+
+def check_custodian(party: Party, config: Path, specification: Path | None) -> Checks:
+    """Make every check of a custodian's installation.
+
+    Parameters
+    ----------
+    party
+        Whose.
+    config
+        Its configuration file.
+    specification
+        What the records are compared with; None: what waits for this custodian's approval, if its service runs.
+
+    Raises
+    ------
+    GemelError
+        CONFIGURATION if the configuration cannot be used: nothing can be checked then.
+    """
+    settings = load_custodian(config)
+    checks = Checks()
+    checks.run("configuration", lambda: str(config))
+    _check_keys(checks, party, config, settings)
+    _check_carole(checks, party, config, settings)
+    _check_records(checks, party, config, settings, specification)
+    checks.run("memory", lambda: check_memory(settings.limits.memory_bytes))
+    checks.run("disk", lambda: check_disks({"state": settings.state, "results": settings.results}))
+    checks.run("installation", lambda: "complete" if load_gate() else "")
+    return checks
+
+
+def _check_keys(checks: Checks, party: Party, config: Path, settings: CustodianConfiguration) -> None:
+    folder, pin = PartyFolder(settings.keys), ListPin(config.absolute())
+
+    def certificate() -> str:
+        TlsFiles.load(settings.keys, party.role)
+        own = load_certificate(folder.certificate)
+        if soon := ending(own, utc_now()):
+            raise Note(f"{folder.certificate}: {soon}")
+        return f"valid until {own.not_valid_after_utc:%Y-%m-%d}"
+
+    def members() -> str:
+        listed = pin.load(folder.members)
+        if pin.digest is None:
+            raise Note(f"{len(listed)} members; no `members_digest` pins the list that was compared")
+        return f"{len(listed)} members, as compared"
+
+    def keys() -> str:
+        keyring = Keyring.load(settings, party, pin)
+        return f"of {keyring.member.name}; the other custodian's identity is as configured"
+
+    checks.run("certificate", certificate)
+    checks.run("membership list", members)
+    checks.run("keys", keys, needs=("certificate", "membership list"))
+
+
+def _check_carole(checks: Checks, party: Party, config: Path, settings: CustodianConfiguration) -> None:
+    address = settings.carole.address
+    ahead: list[float | None] = []
+    shown = []
+
+    def reached() -> str:
+        shown.append(shown_certificate(address))
+        return address
+
+    def hers() -> str:
+        check_shown(
+            shown[0], ListPin(config.absolute()).load(PartyFolder(settings.keys).members).in_role(Role.LINKER), address
+        )
+        return "as the membership list has it"
+
+    def answers() -> str:
+        keyring = Keyring.load(settings, party, ListPin(config.absolute()))
+        name = settings.carole.server_name or keyring.linker.server_name
+        with Connection(address, name, keyring.tls.channel()) as connection:
+            size = newest_checkpoint(connection, keyring.linker.identity).size
+            ahead.append(connection.seconds_ahead)
+        return f"admits {keyring.member.name}; her audit log has {size:,} entries"
+
+    def clock() -> str:
+        seconds = ahead[0]
+        if seconds is None:
+            raise Note("Carole sends no time")
+        if abs(seconds) > TOLERANCE_SECONDS:
+            raise GemelError(
+                ErrorCode.CERTIFICATE,
+                f"this machine's clock is {_duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} Carole's",
+                got=f"{utc_now():%Y-%m-%d %H:%M} UTC here",
+                remedy="set this clock by a time server; if it is right, tell Carole's operator",
+            )
+        return "as Carole's"
+
+    checks.run("address", reached)
+    checks.run("Carole's certificate", hers, needs=("address", "membership list"))
+    checks.run("Carole", answers, needs=("Carole's certificate", "keys"))
+    checks.run("clock", clock, needs=("Carole",))
+
+
+def _check_records(
+    checks: Checks, party: Party, config: Path, settings: CustodianConfiguration, specification: Path | None
+) -> None:
+    checks.run("source", lambda: check_source(settings.source))
+    waiting: list[Specification] = []
+
+    def specifications() -> str:
+        if specification is not None:
+            waiting.append(read_specification(specification))
+            return f"{specification}: project {waiting[0].project}"
+        try:
+            with Control.open(config, party) as control:
+                names = [each.project for each in control.status().projects if each.waits_for_operator]
+                waiting.extend(load_specification(control.specification(name).text, name) for name in names)
+        except GemelError as error:
+            if error.code is not ErrorCode.UNAVAILABLE:
+                raise
+            raise Note("not compared: no service runs here; give --specification") from None
+        return ", ".join(each.project for each in waiting) or "none waits for approval"
+
+    checks.run("specification", specifications)
+    for spec in waiting:
+        sizes: list[FileSize] = []
+
+        def records(spec: Specification = spec, sizes: list[FileSize] = sizes) -> str:
+            size, words = check_records(settings.source, spec, party.side)
+            sizes.append(FileSize(*size))
+            return words
+
+        def memory(spec: Specification = spec, sizes: list[FileSize] = sizes) -> str:
+            needed, limit = needed_bytes(spec, sizes[0]), settings.limits.memory_bytes
+            if needed > limit:
+                raise GemelError(
+                    ErrorCode.MEMORY,
+                    f"signing these records does not fit into limits.memory of {mib(limit)}",
+                    where=str(config),
+                    got=f"{mib(needed)} needed",
+                    remedy="raise limits.memory, if the machine has more, or ask the coordinator for mode block_keyed",
+                )
+            return f"{mib(needed)} of {mib(limit)} needed"
+
+        name = f"records for {spec.project}"
+        checks.run(name, records, needs=("source",))
+        checks.run(f"memory for {spec.project}", memory, needs=(name,))
+
+
+def _duration(seconds: float) -> str:
+    """In the largest unit that it fills."""
+    for length, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+        if (count := round(seconds / length, 1)) >= 1:
+            return f"{count:g} {unit}{'' if count == 1 else 's'}"
+    return f"{seconds:.0f} seconds"

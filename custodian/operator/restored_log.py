@@ -1,0 +1,77 @@
+"""A custodian's decision on Carole's log after her store was put back from a backup."""
+
+from __future__ import annotations
+
+import structlog
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.witnessing.log_reader import Restored
+from gemel.common.witnessing.wording import restored_lines, when
+from gemel.custodian.state.custodian_state import State
+from gemel.custodian.state.state_tables import Project
+from gemel.custodian.steps.step_context import StepContext
+from gemel.protos.linkage.v1 import project_pb2
+
+log = structlog.get_logger()
+
+
+def shown(step_context: StepContext, project: Project) -> tuple[Restored, list[str]]:
+    """The newest restoration, verified, and what the operator reads about it.
+
+    Raises
+    ------
+    GemelError
+        As `LogReader.restored`; WRONG_STATE for a project that was erased.
+    """
+    _refuse_erased(step_context, project)
+    restored = step_context.log_reader.restored()
+    return restored, list(restored_lines(restored, _known(step_context.state, project)))
+
+
+def decide_restored(
+    step_context: StepContext, project: Project, restoration: int, *, accept: bool, reason: str
+) -> project_pb2.ProjectStatus:
+    """Sign and send the decision on the restoration that was shown; the project's status after it.
+
+    Raises
+    ------
+    GemelError
+        As `LogReader.restored` and `LogReader.decide`; WRONG_STATE if another restoration is the newest now.
+    """
+    _refuse_erased(step_context, project)
+    restored = step_context.log_reader.restored()
+    if restored.restoration != restoration:
+        raise GemelError(
+            ErrorCode.WRONG_STATE,
+            "Carole's store has been restored once more since that was shown",
+            where=f"project {project.name}",
+            remedy="look again, and decide then",
+        )
+    runs = {result.run: result.root for result in step_context.state.results(project.name)}
+    status = step_context.log_reader.decide(project.name, restored, runs, accept=accept, reason=reason)
+    log.info("restored log decided", project=project.name, restoration=restoration, accepted=accept)
+    return status
+
+
+def _refuse_erased(step_context: StepContext, project: Project) -> None:
+    if project.stage == "erased":
+        raise GemelError(
+            ErrorCode.WRONG_STATE,
+            "this project was erased before Carole's store was restored, and must not come back",
+            where=f"project {project.name}",
+            remedy=f"have the coordinator erase it again: `gemel project erase {project.name}`",
+        )
+
+
+def _known(state: State, project: Project) -> list[str]:
+    found = []
+    if project.decided_at:
+        found.append((project.decided_at, f"the specification {project.decision} by the {project.decided_by}"))
+    upload = state.uploads.newest(project.name)
+    if upload is not None and upload.committed_at is not None:
+        found.append((upload.committed_at, f"upload of {upload.rows} rows, complete"))
+    found += [
+        (result.fetched_at, f"run {result.run} released, and its share with {result.links} links fetched")
+        for result in state.results(project.name)
+    ]
+    return [f"{when(int(1000 * at))}: {what}" for at, what in sorted(found)]

@@ -1,0 +1,202 @@
+"""What a custodian's operator sees: rich tables for people, plain values for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.syntax import Syntax
+
+from gemel.common.documents.result_warning import ResultWarning, by_severity
+from gemel.common.fitting_table import FittingTable
+from gemel.common.parties import Party
+from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
+
+if TYPE_CHECKING:
+    from gemel.custodian.leakage_report import LeakageReport
+
+console = Console()
+
+STATE_WORDS = {
+    project_pb2.PROJECT_STATE_UNSPECIFIED: "unknown",
+    project_pb2.PROJECT_STATE_DRAFT: "waits for approvals",
+    project_pb2.PROJECT_STATE_APPROVED: "approved by all",
+    project_pb2.PROJECT_STATE_KEYED: "seed agreed",
+    project_pb2.PROJECT_STATE_CONTRIBUTED: "both have contributed",
+    project_pb2.PROJECT_STATE_RUN: "linked",
+    project_pb2.PROJECT_STATE_ASSESSED: "assessed",
+    project_pb2.PROJECT_STATE_HELD: "held for a steward",
+    project_pb2.PROJECT_STATE_RELEASED: "released",
+    project_pb2.PROJECT_STATE_ERASED: "erased at Carole's",
+}
+
+
+def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
+    """The service and its projects."""
+    answers = "[green]answers[/green]" if status.connected else "[red]does not answer[/red]"
+    answers = "[red]cannot be called[/red]" if status.refusal else answers
+    console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
+    if status.refusal:
+        console.print(f"[red]{status.refusal}[/red]", highlight=False)
+    console.print(f"identity {status.identity_fingerprint}", highlight=False, soft_wrap=True)
+    if status.certificate:
+        console.print(f"[yellow]{status.certificate}[/yellow]", highlight=False)
+    for line in ending_lines(status.certificates, without=status.member):
+        console.print(f"[yellow]{line}[/yellow]", highlight=False)
+    if not status.projects:
+        console.print("No project yet: the coordinator makes one, and it appears here by itself.")
+        return
+    table = FittingTable("project", "mode", "at Carole", "here", "rows", "links", header_style="bold")
+    for project in status.projects:
+        done = f" {project.fraction:.0%}" if project.fraction else ""
+        table.add_row(
+            project.project,
+            _mode(project.mode),
+            STATE_WORDS.get(project.state, "unknown"),
+            f"{project.stage or '-'}{done}",
+            f"{project.rows:,}" if project.rows else "-",
+            f"{project.links:,}" if project.results else "-",
+        )
+    console.print(table)
+    for project in status.projects:
+        if project.blocking_error:
+            console.print(
+                f"[red]{project.project}:[/red] {escape(project.blocking_error)}", highlight=False, soft_wrap=True
+            )
+        if project.results:
+            console.print(
+                f"{project.project}: its share is in {escape(project.results)}", highlight=False, soft_wrap=True
+            )
+        if project.waits_for_operator and not project.blocking_error:
+            console.print(f"{project.project} waits for you: gemel {party.name} approve {project.project}, or decline")
+
+
+def _mode(mode: str) -> str:
+    """A mode, marked if values leave the custodian in it."""
+    return "[bold red]trusted: values are sent[/bold red]" if mode == "trusted" else mode or "-"
+
+
+def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
+    """The status as plain values."""
+    return {
+        "party": status.party,
+        "carole": {"address": status.carole, "connected": status.connected, "refusal": status.refusal},
+        "identity_fingerprint": status.identity_fingerprint,
+        "certificate": status.certificate,
+        "certificates": list(ending_lines(status.certificates, without=status.member)),
+        "projects": [
+            {
+                "project": project.project,
+                "mode": project.mode,
+                "values_sent": project.mode == "trusted",
+                "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
+                "stage": project.stage,
+                "fraction": project.fraction,
+                "blocking_error": project.blocking_error,
+                "specification_digest": project.specification_digest.hex(),
+                "rows": project.rows,
+                "links": project.links,
+                "results": project.results,
+                "waits_for_operator": project.waits_for_operator,
+            }
+            for project in status.projects
+        ],
+    }
+
+
+def show_profile(text: str, title: str) -> None:
+    """Counts of what was read, and their warnings."""
+    from gemel.custodian.cleaning import Profile, profile_table  # loads compiled code that no other screen needs
+
+    counts = json.loads(text)
+    warnings = counts.pop("warnings", [])
+    console.print(profile_table(Profile.from_dict(counts), f"What {title}'s service read and cleaned"))
+    _show_warnings(ResultWarning.model_validate(warning) for warning in warnings)
+    if not warnings:
+        console.print("No warnings from these counts.")
+
+
+def show_leakage(report: LeakageReport, details: bool) -> None:
+    """What Carole could learn, field by field, and whether that is more than the limit allows."""
+    table = FittingTable("field", "attack", "recovered", "by guessing", "above it", "", header_style="bold")
+    worst_first = sorted(report.findings if details else report.by_field().values(), key=lambda f: -f.above_chance)
+    for found in worst_first:
+        attack = f"{found.attack}, rule {found.rule}" if found.rule else found.attack
+        verdict = "[red]above the limit[/red]" if found.above_chance > report.limit else "[green]within[/green]"
+        shares = (found.recovered, found.chance, found.above_chance)
+        table.add_row(found.field, attack, *(f"{share:.1%}" for share in shares), verdict)
+    console.print(
+        f"[bold]What Carole could learn[/bold] of {report.records:,} records in mode {report.mode}: the share of the"
+        " records whose value in a field known attacks recover from the signatures."
+    )
+    console.print(table)
+    if report.codes:
+        codes = FittingTable("variable", "attack", "recovered", "by guessing", "above it", header_style="bold")
+        for found in report.codes:
+            shares = (found.recovered, found.chance, found.above_chance)
+            codes.add_row(found.field, found.attack, *(f"{share:.1%}" for share in shares))
+        console.print("[bold]What codes of variables reveal[/bold]; the limit does not apply to them.")
+        console.print(codes)
+    _show_warnings(report.warnings)
+    verdicts = FittingTable("attacker", "at worst", "limit", "where", "", header_style="bold")
+    for judged in report.verdicts:
+        where = "" if judged.worst is None else judged.worst.field or f"{judged.worst.attack}, rule {judged.worst.rule}"
+        outcome = "[red]above the limit[/red]" if judged.exceeds else "[green]within[/green]"
+        limit = "none set" if judged.limit is None else f"{judged.limit:.1%}"
+        shown = (f"{judged.share:.1%} {judged.what}", limit, where)
+        verdicts.add_row(judged.who, *shown, "" if judged.limit is None else outcome)
+    console.print("[bold]By kind of attacker[/bold], each with what Carole holds.")
+    console.print(verdicts)
+    if not report.exceeds:
+        console.print("[green]Within the limits[/green] that the specification sets.")
+    elif report.refuses:
+        console.print(
+            f"[red]Above the limit[/red] for {_above(report)}: your service will not contribute unless you override it"
+            " with a reason. Ask the coordinator for another specification first."
+        )
+    else:
+        console.print(
+            f"[yellow]Above the limit[/yellow] for {_above(report)}. This specification only warns of it"
+            " (`leakage: {above: refuse}` would stop your service): contribute if Carole is trusted not to attack."
+        )
+
+
+def _above(report: LeakageReport) -> str:
+    return "; ".join(f"an attacker {v.who} ({v.limit:.1%})" for v in report.verdicts if v.exceeds)
+
+
+def _show_warnings(warnings: Iterable[ResultWarning]) -> None:
+    """Each on a line of its own, the most serious first."""
+    styles = {"note": "", "warning": "yellow", "serious": "red"}
+    for warning in by_severity(warnings):
+        console.print(warning.line, style=styles[warning.severity], highlight=False, markup=False)
+
+
+def show_specification(found: operator_pb2.SpecificationResponse) -> None:
+    """The specification's text, notes and digest."""
+    console.print(Syntax(found.text, "yaml", background_color="default"))
+    _show_notes(found)
+
+
+def show_consent(found: operator_pb2.SpecificationResponse, profile: str, title: str) -> None:
+    """What an operator must have seen before approving."""
+    show_profile(profile, title)
+    _show_notes(found)
+
+
+def _show_notes(found: operator_pb2.SpecificationResponse) -> None:
+    console.print(
+        Panel(
+            "\n".join(f"• {note}" for note in found.notes),
+            title="what this specification means for your records",
+            title_align="left",
+            border_style="yellow",
+        )
+    )
+    console.print(f"specification digest  {found.digest.hex()}", highlight=False, soft_wrap=True)
+    console.print("It must be the digest that the coordinator and the other custodian see.")

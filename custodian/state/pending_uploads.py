@@ -1,0 +1,217 @@
+"""Pending uploads and their pseudonym maps (which row of an upload is which record), encrypted in files.
+
+The database is authoritative. A file is written before the row that names it, and a file that no row names is removed
+at the next start. To erase is to delete the wrapped key and then the file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import delete, select
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import Vault
+from gemel.custodian.state.encrypted_file import (
+    EncryptedWriter,
+    encrypted_file,
+    read_encrypted,
+    read_encrypted_chunk,
+)
+from gemel.custodian.state.state_database import Database
+from gemel.custodian.state.state_tables import FROM_MAPS, Secret, Upload
+
+DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True)
+class UploadFiles:
+    """The files of an upload while they are written: its payload and its map, and their wrapped keys."""
+
+    payload: EncryptedWriter
+    row_map: EncryptedWriter
+    payload_key: bytes
+    map_key: bytes
+
+
+class Uploads:
+    """The uploads of a state.
+
+    Parameters
+    ----------
+    database
+        Names them.
+    folder
+        Holds their files and nothing else; leftovers of a crash are removed.
+    vault
+        Encrypts them.
+    """
+
+    def __init__(self, database: Database, folder: Path, vault: Vault) -> None:
+        self._database = database
+        self._folder = folder
+        self._vault = vault
+        self._remove_strays()
+
+    @contextmanager
+    def writing(self, upload: str) -> Iterator[UploadFiles]:
+        """The files of a new upload, to be written; `add` names them, and what is not named then is removed.
+
+        Raises
+        ------
+        GemelError
+            As `encrypted_file`.
+        """
+        payload_key, wrapped_payload = self._vault.create(_payload_subject(upload))
+        map_key, wrapped_map = self._vault.create(_map_subject(upload))
+        with (
+            encrypted_file(self._payload(upload), payload_key) as payload,
+            encrypted_file(self._map(upload), map_key) as row_map,
+        ):
+            yield UploadFiles(payload, row_map, wrapped_payload, wrapped_map)
+
+    def add(self, upload: Upload, files: UploadFiles, map_days: int) -> Upload:
+        """Add the row of an upload whose payload and map have been written; former unfinished ones are erased.
+
+        Parameters
+        ----------
+        upload
+            Complete but for digests, keys and times.
+        files
+            As `writing` gave them, after its end.
+        map_days
+            Days after which the map is erased.
+        """
+        now = time.time()
+        upload.digests = b"".join(files.payload.digests)
+        upload.payload_key, upload.map_key = files.payload_key, files.map_key
+        upload.created_at, upload.map_until = now, now + map_days * DAY_SECONDS
+        upload.committed_at = None
+        with self._database.session() as session:
+            unfinished = select(Upload).where(Upload.project == upload.project, Upload.committed_at.is_(None))
+            for former in session.scalars(unfinished):
+                former.payload_key = former.map_key = None
+            session.flush()
+            session.add(upload)
+        self._remove_strays()
+        return upload
+
+    def of_epoch(self, project: str, epoch: int) -> Upload | None:
+        """The newest upload of a project's epoch whose map has not been erased."""
+        with self._database.session() as session:
+            query = select(Upload).where(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
+            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+
+    def newest(self, project: str) -> Upload | None:
+        """The newest upload of a project, which is the one Carole has once the project is contributed to."""
+        with self._database.session() as session:
+            query = select(Upload).where(Upload.project == project)
+            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+
+    def of_run(self, project: str, upload: str) -> Upload | None:
+        """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
+
+        Raises
+        ------
+        GemelError
+            NOT_FOUND if it is none of this project's.
+        """
+        with self._database.session() as session:
+            found = session.get(Upload, upload)
+        if found is None or found.project != project:
+            raise GemelError(
+                ErrorCode.NOT_FOUND,
+                "the upload that the run is about is not in this custodian's state",
+                where=f"project {project}",
+                remedy="restore the state folder from its backup",
+            )
+        return found
+
+    def epochs_signed(self, project: str, *, before: int) -> set[int]:
+        """The epochs before one in which an upload of the project was made, whether or not all of it was sent."""
+        with self._database.session() as session:
+            query = select(Upload.epoch).where(Upload.project == project, Upload.epoch < before)
+            return set(session.scalars(query))
+
+    def payload_chunk(self, upload: Upload, index: int) -> bytes:
+        """A chunk of an upload's payload; the same bytes at every call."""
+        key = self._vault.unwrap(_payload_subject(upload.id), _kept(upload.payload_key, upload, "payload"))
+        return read_encrypted_chunk(self._payload(upload.id), key, index)
+
+    def row_map(self, upload: Upload) -> bytes:
+        """The pseudonym map of an upload, serialised.
+
+        Raises
+        ------
+        GemelError
+            NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
+        """
+        key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
+        return b"".join(read_encrypted(self._map(upload.id), key))
+
+    def mark_committed(self, upload: str) -> None:
+        """Note that Carole has the whole upload; its payload is erased."""
+        with self._database.session() as session:
+            row = session.get_one(Upload, upload)
+            row.committed_at = row.committed_at or time.time()
+            row.payload_key = None
+        self._remove_strays()
+
+    def erase_payloads(self, project: str) -> None:
+        """Erase a project's pending payloads."""
+        with self._database.session() as session:
+            for row in session.scalars(select(Upload).where(Upload.project == project)):
+                row.payload_key = None
+        self._remove_strays()
+
+    def erase_expired_maps(self, now: float) -> list[str]:
+        """Erase the maps whose retention has ended at `now` (Unix time), and what derives from them; their projects."""
+        with self._database.session() as session:
+            expired = list(session.scalars(select(Upload).where(Upload.map_until <= now, Upload.map_key.is_not(None))))
+            for row in expired:
+                row.map_key = row.payload_key = None
+            session.flush()
+            mapped = select(Upload.project).where(Upload.map_key.is_not(None))
+            session.execute(delete(Secret).where(Secret.kind.in_(FROM_MAPS), Secret.project.not_in(mapped)))
+        if expired:
+            self._remove_strays()
+        return sorted({row.project for row in expired})
+
+    def _payload(self, upload: str) -> Path:
+        return self._folder / f"{upload}.payload"
+
+    def _map(self, upload: str) -> Path:
+        return self._folder / f"{upload}.map"
+
+    def _remove_strays(self) -> None:
+        """Remove files that no key opens: leftovers of a crash, and what was erased."""
+        with self._database.session() as session:
+            uploads = list(session.scalars(select(Upload)))
+        named = {self._payload(row.id).name for row in uploads if row.payload_key is not None}
+        named |= {self._map(row.id).name for row in uploads if row.map_key is not None}
+        for path in self._folder.iterdir():
+            if path.name not in named:
+                path.unlink(missing_ok=True)
+
+
+def _kept(key: bytes | None, upload: Upload, what: str) -> bytes:
+    if key is None:
+        raise GemelError(
+            ErrorCode.NOT_FOUND,
+            f"the {what} of this upload has been erased",
+            where=f"project {upload.project}, upload {upload.id}",
+            remedy="the retention days of the specification decide how long it is kept",
+        )
+    return key
+
+
+def _payload_subject(upload: str) -> str:
+    return f"custodian body of upload {upload}"
+
+
+def _map_subject(upload: str) -> str:
+    return f"custodian map of upload {upload}"

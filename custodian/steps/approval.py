@@ -1,0 +1,198 @@
+"""Approving a specification: read the source first, show what became of it, then sign or wait for the operator.
+
+The source is read before the operator decides, because a wrong column or a wrong date order, which no check of keys
+can detect, is visible in its profile: as missing values, as dates that cannot be read, as one token instead of ten.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import structlog
+
+from gemel.common.audit.custodian_decline import sign_decline
+from gemel.common.audit.file_statement import FileStatement
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.installation import require_suite
+from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.records.csv_form import read_as
+from gemel.common.records.registry import source_stamp
+from gemel.common.records.sources import DETECT
+from gemel.custodian.cleaning.own_copies import copies_warnings
+from gemel.custodian.memory import MemoryLimit
+from gemel.custodian.source.cleaned_file import CleanedFile, read_into
+from gemel.custodian.source.known_file import read_known_files
+from gemel.custodian.state.state_tables import Project
+from gemel.custodian.steps.epochs import enter_epoch
+from gemel.custodian.steps.shared_upload import computing
+from gemel.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
+from gemel.protos.linkage.v1 import custody_pb2
+
+log = structlog.get_logger()
+
+
+def approve(context: StepContext, task: Task) -> Outcome:
+    """Profile the source, then sign the specification if the operator or the policy approves it.
+
+    Raises
+    ------
+    GemelError
+        As `cleaned_records` when the source does not fit, CONFIGURATION if this installation lacks an algorithm that it
+        names, and as `computing` if this membership list has not those whom it names, so that this is found before
+        anyone has signed; errors of Carole's.
+    """
+    refuse_former_epoch(context, task)
+    require_suite(task.spec.suite, f"project {task.project}")
+    known = context.state.project(task.project)
+    if known is None or known.epoch != task.epoch:
+        if task.epoch != 1:
+            enter_epoch(context, task)
+        # What was decided before was about another epoch.
+        known = context.state.update(task.project, epoch=task.epoch, decision="", decided_digest=b"")
+    if known.specification_digest != task.specification_digest:
+        known = context.state.update(
+            task.project,
+            specification=task.text,
+            specification_digest=task.specification_digest,
+            mode=task.spec.mode,
+            profile="",
+        )
+    # A decision counts for the specification it was made about, and for no other.
+    decided = known.decision if known.decided_digest == task.specification_digest else ""
+    if decided == "declined":
+        send_decline(context, known)
+        return Outcome.WAITS_FOR_OPERATOR
+    computing(context, task)
+    if not _is_current(known.profile, context):
+        profile(context, task)
+    if not decided and context.configuration.policy.consents(task.specification_digest, task.spec.mode, task.epoch):
+        decide(context, task.project, task.specification_digest, "approved", "policy")
+        decided = "approved"
+    if not decided:
+        waits = "approval" if task.epoch == 1 else f"consent to epoch {task.epoch}, which the coordinator has opened"
+        context.state.update(task.project, stage=f"waits for the operator's {waits}")
+        return Outcome.WAITS_FOR_OPERATOR
+    known = context.state.project(task.project) or known
+    file = FileStatement(int(json.loads(known.profile)["rows"]), " ".join(context.configuration.origin.split()))
+    request = custody_pb2.ApproveRequest(
+        project=task.project,
+        specification_digest=task.specification_digest,
+        signature=context.keyring.identity.sign(
+            SigningPurpose.APPROVAL, *approval_parts(task.project, task.specification_digest, task.epoch)
+        ),
+        epoch=task.epoch,
+        file=custody_pb2.FileStatement(
+            records=file.records,
+            origin=file.origin,
+            signature=file.sign(context.keyring.identity, task.project, task.specification_digest),
+        ),
+    )
+    context.call(context.carole.Approve, request)
+    context.state.update(task.project, stage="approved")
+    log.info(
+        "approved",
+        project=task.project,
+        mode=task.spec.mode,
+        values_sent=task.spec.mode == "trusted",
+        digest=task.specification_digest.hex(),
+        epoch=task.epoch,
+        by=known.decided_by or "policy",
+        records=file.records,
+    )
+    return Outcome.DONE
+
+
+def send_decline(context: StepContext, project: Project) -> None:
+    """Send the operator's refusal to Carole, once more where she may have it already, and drop what waits to be sent.
+
+    Raises
+    ------
+    GemelError
+        Errors of Carole's: WRONG_STATE if the result was released meanwhile.
+    """
+    context.state.uploads.erase_payloads(project.name)
+    reason = project.reason
+    request = custody_pb2.CustodyDeclineRequest(
+        project=project.name,
+        specification_digest=project.decided_digest,
+        reason=reason,
+        signature=sign_decline(context.keyring.identity, project.name, project.decided_digest, reason),
+    )
+    context.call(context.carole.Decline, request)
+    context.state.update(project.name, stage=DECLINED, blocking_error="")
+    log.info("declined", project=project.name, digest=project.decided_digest.hex(), reason=reason)
+
+
+def profile(context: StepContext, task: Task) -> None:
+    """Read and clean the source and store the counts; the records are dropped.
+
+    So are those of the files that the specification names, which are read first: that one is missing, or is another
+    file, is to be found before anyone has signed.
+    """
+    read_known_files(context.configuration.known_files, task.spec, context.party.side)
+    with (
+        context.progress.stage(task.project, "reading and cleaning, to show the profile"),
+        cleaned_records(context, task, lambda stage: nullcontext()) as file,
+    ):
+        keep_profile(context, task, file)
+
+
+@contextmanager
+def cleaned_records(
+    context: StepContext, task: Task, stage: Callable[[str], AbstractContextManager[None]]
+) -> Iterator[CleanedFile]:
+    """The source's records, cleaned, outside memory; they are erased when the block ends.
+
+    Raises
+    ------
+    GemelError
+        As `read_into`; MEMORY if the process has held more than it may.
+    """
+    memory = MemoryLimit(context.configuration.limits.memory_bytes)
+
+    @contextmanager
+    def limited(name: str) -> Iterator[None]:
+        memory.check(f"project {task.project}")
+        with stage(name):
+            yield
+
+    table = context.state.working.table(by_column=True)
+    try:
+        yield read_into(table, context.configuration.source, task.spec, context.party.side, limited)
+    finally:
+        table.erase()
+
+
+def keep_profile(context: StepContext, task: Task, file: CleanedFile) -> None:
+    """Store a profile for the operator's screen: counts and warnings, no value."""
+    stamp, profile = source_stamp(context.configuration.source), file.profile
+    copies = copies_warnings(file.copies, task.spec)
+    warnings = [warning.plain() for warning in (*profile.warnings(), *copies)]
+    if (csv := context.configuration.source.csv) is not None and DETECT in (csv.encoding, csv.separator):
+        form = read_as(context.configuration.source)
+        warnings.append(result_warning("source_form_found", form=form).plain())
+    text = json.dumps({**profile.as_dict(), "warnings": warnings, "source_stamp": stamp})
+    context.state.update(task.project, profile=text, rows=profile.rows)
+
+
+def _is_current(profile: str, context: StepContext) -> bool:
+    """Whether a profile is of the source as it is now, judged by a file's inode, size and time."""
+    stamp = source_stamp(context.configuration.source)
+    return bool(profile) and json.loads(profile)["source_stamp"] == (None if stamp is None else list(stamp))
+
+
+def decide(context: StepContext, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:
+    """Store a decision about one specification."""
+    context.state.update(
+        project,
+        decision=decision,
+        decided_digest=digest,
+        decided_by=by,
+        decided_at=time.time(),
+        reason=reason,
+        blocking_error="",
+    )

@@ -1,0 +1,272 @@
+"""Handles: which rows of a run's candidate pairs are one record, for a resolver who knows nothing else of them.
+
+In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
+names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
+and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
+neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
+approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`join_cap`).
+That the rows are of candidate pairs a custodian cannot verify: it bounds how many of one record it submits handles of
+(`requested_rows`).
+Where blocks are padded or there are decoys the resolver also receives which handles are theirs, which must not be
+linked.
+
+Where the linked records are to be assessed the resolver also receives each numbered record's row in the set of codes,
+so that it can give Carole links between rows of codes, which she cannot join to the rows she requested. Where the
+specification has an extended latent step, the resolver makes it, and receives each numbered record's codes: not of the
+other records, and never with a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+import structlog
+from numpy.typing import NDArray
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.rpc.transfer import Content, Fetch, send
+from gemel.common.wire.row_handles import (
+    CODES_ROWS,
+    DECOYS,
+    HANDLES,
+    RECORDS,
+    VALUES,
+    About,
+    request_digest,
+    seal_row_handles,
+)
+from gemel.custodian.encoding.columns import random_order
+from gemel.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
+from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.steps.join_cap import count_joined
+from gemel.custodian.steps.owner import owner_of
+from gemel.custodian.steps.requested_rows import count_requested, requested_rows_of
+from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
+
+log = structlog.get_logger()
+
+
+def submit_row_handles(context: StepContext, task: Task) -> Outcome:
+    """Fetch the rows that Carole requests and send a handle for each, signed, and sealed to the party that joins them.
+
+    Raises
+    ------
+    GemelError
+        UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it, and in mode shared
+        as `requested_rows_of`; LEAKAGE if
+        she requests rows of more records, or more rows of one record, than the specification allows; NOT_FOUND if the
+        map of the upload has been erased; errors of hers.
+    """
+    require_approved(context, task)
+    with context.progress.stage(task.project, "submitting handles of candidate pairs"):
+        upload = context.state.uploads.of_run(task.project, task.upload)
+        if upload is None:
+            raise GemelError(
+                ErrorCode.NOT_FOUND,
+                "handles are requested for an upload that is not in this custodian's state",
+                where=f"project {task.project}, run {task.run}",
+                remedy="restore the state folder from its backup",
+            )
+        request = _fetch_request(context, task)
+        rows = _rows(context, task, request, upload)
+        row_map = context.state.uploads.row_map(upload)
+        identifiers, decoys = unpack_map(row_map), unpack_decoys(row_map)
+        reported = {HANDLES: handles_of(identifiers.head(upload.rows), rows, decoys.head(upload.rows))}
+        if task.spec.padding is not None or task.spec.decoys:
+            reported[RECORDS] = np.array([different_among(identifiers, rows)], dtype=np.uint32)
+        if task.spec.decoys:
+            reported[DECOYS] = np.array([different_among(decoys, rows)], dtype=np.uint32)
+        if task.spec.assessment is not None or task.spec.latent is not None:
+            place = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
+        if task.spec.assessment is not None:
+            reported[CODES_ROWS] = place
+        if task.spec.latent is not None:
+            names = [variable.name for variable in task.spec.variables_of(context.party.side)]
+            reported[VALUES] = values_of_rows(unpack_codes(row_map), names, upload.rows + place.astype(np.int64))
+        requested = count_requested(context, task, upload, rows, identifiers, decoys)
+        # Whether Carole joins is decided by the approved specification alone.
+        reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
+        require_sealing_keys(task.spec, (reader,), f"project {task.project}, run {task.run}")
+        if task.spec.resolution.joined:
+            joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
+            log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
+        about = About(
+            project=task.project,
+            run=task.run,
+            side=context.party.side,
+            specification=task.specification_digest,
+            request=request_digest(request),
+            reader=reader.name,
+            key=reader.sealing,
+            suite=task.spec.suite,
+        )
+        _put(context, task, seal_row_handles(context.keyring.identity, about, reported))
+    # With the refusals, the custodian's own record of what was requested of it: Carole's log has her word only.
+    counted = {"records": requested.records, "joins": requested.joins}
+    log.info("handles", project=task.project, run=task.run, pairs=len(rows), **counted)
+    return Outcome.DONE
+
+
+def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Series | None = None) -> NDArray[np.uint32]:
+    """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
+
+    Parameters
+    ----------
+    identifiers
+        The custodian's own identifier of each signed row; null for a decoy or a dummy.
+    rows
+        Some of these rows.
+    decoys
+        A number for the decoy of each signed row; null for a record or a dummy. None: there are no decoys.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_rows,)
+        Records' numbers come first, then decoys', then dummies', one for each.
+    """
+    handles = np.empty(len(rows), dtype=np.uint32)
+    left = np.ones(len(rows), dtype=np.bool_)
+    given = 0
+    for names in (identifiers, decoys, pl.Series(np.arange(len(identifiers)))):
+        if names is None:
+            continue
+        requested = names.gather(pl.Series(rows))
+        here = left & requested.is_not_null().to_numpy()
+        # Not in the order of first appearance, which the order of the pairs would reveal.
+        place = requested.filter(pl.Series(here)).rank("dense").to_numpy().astype(np.int64) - 1
+        order = random_order(int(place.max(initial=-1)) + 1)
+        handles[here] = given + order[place]
+        given, left = given + len(order), left & ~here
+    return handles
+
+
+def different_among(names: pl.Series, rows: NDArray[np.uint32]) -> int:
+    """How many different records, or decoys, some rows are."""
+    return names.gather(pl.Series(rows)).drop_nulls().n_unique()
+
+
+def codes_rows(
+    identifiers: pl.Series, n_signed: int, rows: NDArray[np.uint32], handles: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Row in the set of codes of each handle's record.
+
+    Parameters
+    ----------
+    identifiers
+        The custodian's own identifier of each row of the upload: the signed rows, then those of the set of codes.
+    n_signed
+        Signed rows.
+    rows, handles
+        Some of these, and the handle of each.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_records,)
+        Of the handles of records; decoys and dummies have no codes.
+
+    Raises
+    ------
+    GemelError
+        NOT_FOUND if the upload has no codes of such a record.
+    """
+    handle, first = np.unique(handles, return_index=True)
+    requested = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
+    requested = requested.drop_nulls()
+    coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
+    found = requested.join(coded, on="identifier", how="inner").sort("handle")
+    if found.height != requested.height:
+        raise GemelError(
+            ErrorCode.NOT_FOUND,
+            "rows of codes are requested for an upload that does not have them",
+            where="handles",
+            got=f"{found.height} of {requested.height}",
+            remedy="contribute again under the specification that all parties have approved",
+        )
+    return found["row"].to_numpy().astype(np.uint32)
+
+
+def values_of_rows(
+    codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], rows: NDArray[np.int64]
+) -> NDArray[np.uint32]:
+    """The codes of some rows, as they are reported.
+
+    Parameters
+    ----------
+    codes
+        By variable, of every row of the upload; -1 for none.
+    names
+        The variables that this custodian holds, in the order of the specification.
+    rows
+        Some rows of codes.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_rows * n_variables,)
+        One row after the other: 0 for none, otherwise a code and one.
+
+    Raises
+    ------
+    GemelError
+        NOT_FOUND if the codes were not kept.
+    """
+    if missing := [name for name in names if name not in codes]:
+        raise GemelError(
+            ErrorCode.NOT_FOUND,
+            "codes are requested of an upload whose codes were not kept",
+            where=f"handles, variable {missing[0]}",
+            remedy="contribute again",
+        )
+    table = [codes[name][rows].astype(np.int64) + 1 for name in names]
+    return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)
+
+
+def _fetch_request(context: StepContext, task: Task) -> bytes:
+    """Carole's request, as received."""
+
+    def request(index: int) -> resolution_pb2.FetchArtifactRequest:
+        rows = resolution_pb2.RUN_ARTIFACT_ROWS
+        return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
+
+    def step(done: float) -> None:
+        context.check_stop(task.project)
+
+    where = f"project {task.project}, run {task.run}"
+    return Fetch(context.connection, context.carole.FetchArtifact, request, where, step=step).whole()
+
+
+def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
+    """The requested rows, checked against the upload."""
+    requested = requested_rows_of(context, task, request, upload)
+    if requested.upload != upload.id:
+        raise _wrong(task, "rows of another upload than the newest")
+    if len(requested.rows) and int(requested.rows.max()) >= upload.rows:
+        raise _wrong(task, f"a row that is not among the {upload.rows} uploaded")
+    return requested.rows
+
+
+def _put(context: StepContext, task: Task, sealed: bytes) -> None:
+    def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
+        handles = resolution_pb2.RUN_ARTIFACT_HANDLES
+        return resolution_pb2.PutArtifactRequest(project=task.project, run=task.run, artifact=handles, chunk=chunk)
+
+    send(
+        context.connection,
+        context.carole.PutArtifact,
+        request,
+        Content.of(sealed),
+        step=lambda done: context.check_stop(task.project),
+    )
+
+
+def _wrong(task: Task, got: str) -> GemelError:
+    return GemelError(
+        ErrorCode.UPLOAD_CORRUPT,
+        "Carole must name rows of this custodian's own upload",
+        where=f"project {task.project}, run {task.run}",
+        got=got,
+        remedy="run the same version of Gemel on both sides; if you do, report it to her operator",
+    )

@@ -1,0 +1,103 @@
+"""This custodian's share of a run: fetched, unsealed, joined with its own identifiers; nothing of it stays on disk."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+import structlog
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import SealContext
+from gemel.common.keys.sealing import open_file
+from gemel.common.rpc.transfer import Fetch
+from gemel.custodian.state.row_map import unpack_map
+from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.steps.resolved_tables import check_resolved, resolved_tables
+from gemel.custodian.steps.share import Share, identified, read_share
+from gemel.custodian.steps.step_context import StepContext, Task
+from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.protos.linkage.v1 import custody_pb2
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class OwnShare:
+    """A share as its custodian reads it.
+
+    Attributes
+    ----------
+    root
+        Digest of the sealed share, by which it is acknowledged to Carole.
+    tables
+        Those of the share, by the custodian's own identifiers.
+    """
+
+    root: bytes
+    share: Share
+    tables: dict[str, pl.DataFrame] = field(repr=False)
+
+
+def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnShare:
+    """Fetch the share of the task's run.
+
+    Raises
+    ------
+    GemelError
+        SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on its way; NOT_FOUND if the
+        pseudonym map of its upload has been erased.
+    """
+    opened = step_context.state.folder / f"share-{secrets.token_hex(8)}.zip"
+    try:
+        with watch.measure("fetch"):
+            root = _fetch_and_open(step_context, task, opened)
+        step_context.progress.update(task.project, "joining with own identifiers", 1.0)
+        with watch.measure("join"):
+            upload = step_context.state.uploads.of_run(task.project, task.upload)
+            share = read_share(opened, 0 if upload is None else upload.rows)
+            return OwnShare(root, share, _identified(step_context, task, share, upload))
+    finally:
+        opened.unlink(missing_ok=True)
+
+
+def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> bytes:
+    """Fetch the share and open it into a file; the root digest of the sealed share."""
+
+    def request(index: int) -> custody_pb2.FetchResultRequest:
+        return custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
+
+    def step(done: float) -> None:
+        step_context.check_stop(task.project)
+        step_context.progress.update(task.project, "fetching the share", done)
+
+    where = f"project {task.project}, run {task.run}"
+    sealed = Fetch(step_context.connection, step_context.carole.FetchResult, request, where, step=step)
+    context = SealContext(task.project, task.run, step_context.keyring.member.name, task.spec.suite)
+    open_file(step_context.keyring.sealing, context, sealed, opened)
+    return sealed.root
+
+
+def _identified(step_context: StepContext, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
+    """The share's tables with this custodian's own identifiers."""
+    if not share.tables and share.resolved is None:
+        return {}
+    if upload is None:
+        raise GemelError(
+            ErrorCode.NOT_FOUND,
+            "the links are of an upload that is not in this custodian's state",
+            where=f"project {task.project}, run {task.run}",
+            remedy="restore the state folder from its backup",
+        )
+    identifiers = unpack_map(step_context.state.uploads.row_map(upload))
+    given = share.tables
+    if share.resolved is not None:
+        given = resolved_tables(step_context, task, share, upload)
+        check_resolved(given, share, task.spec, step_context.party.side, identifiers)
+    tables = {name: identified(table, identifiers) for name, table in given.items()}
+    if task.spec.padding is not None:
+        dummies = {name: table.height - tables[name].height for name, table in given.items()}
+        log.info("dummies left out", project=task.project, run=task.run, **dummies)
+    return tables

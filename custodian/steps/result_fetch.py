@@ -1,0 +1,135 @@
+"""Fetching this custodian's share: in chunks, unsealed, joined with its own identifiers, written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+import polars as pl
+import structlog
+
+from gemel.common.durable import sync_folder
+from gemel.common.errors import ErrorCode, code_of, file_error
+from gemel.custodian.state.state_tables import Result
+from gemel.custodian.steps.coarsened_variables import COARSENING, coarsened_variables, coarsening_table
+from gemel.custodian.steps.joint_distribution import labelled
+from gemel.custodian.steps.lone_fetch import reason_to_go_alone
+from gemel.custodian.steps.own_share import own_share
+from gemel.custodian.steps.run_provenance import run_provenance
+from gemel.custodian.steps.seed_agreement import kept_seed
+from gemel.custodian.steps.share import Share, safe_name
+from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.custodian.steps.witnessing import countersigned_by_both
+from gemel.protos.linkage.v1 import custody_pb2
+
+log = structlog.get_logger()
+
+
+def fetch(step_context: StepContext, task: Task) -> Outcome:
+    """Fetch the share of a run, write it into the results folder, and acknowledge it to Carole.
+
+    Nothing is fetched before the other custodian has countersigned the audit log as far as the release.
+
+    Raises
+    ------
+    GemelError
+        As `countersigned_by_both`; SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on
+        its way; NOT_FOUND if the pseudonym map of its upload has been erased; CONFIGURATION if the results folder
+        cannot be written. No partial result is visible.
+    """
+    require_approved(step_context, task)
+    safe_name(task.run)
+    done = step_context.state.result(task.project, task.run)
+    if done is None or not Path(done.folder).is_dir():
+        if not countersigned_by_both(step_context, task):
+            return Outcome.WAITS_FOR_OTHERS
+        done = _receive(step_context, task)
+    alone = reason_to_go_alone(step_context, task)
+    request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root, alone=alone)
+    step_context.call(step_context.carole.AcknowledgeResult, request)
+    step_context.state.mark_acknowledged(task.project, task.run)
+    step_context.offered.pop((task.project, task.run), None)
+    log.info("fetched", project=task.project, run=task.run, links=done.links)
+    return Outcome.DONE
+
+
+def _receive(step_context: StepContext, task: Task) -> Result:
+    watch = Stopwatch()
+    folder = step_context.configuration.results / task.project / task.run
+    with step_context.progress.stage(task.project, "fetching the share"):
+        own = own_share(step_context, task, watch)
+        n_links = own.tables["links"].height if "links" in own.tables else 0
+        step_context.state.add_timings(task.project, watch.seconds)
+        _write(step_context, task, folder, own.share, own.tables)
+    result = Result(
+        project=task.project,
+        run=task.run,
+        root=own.root,
+        folder=str(folder),
+        links=n_links,
+        fetched_at=time.time(),
+        acknowledged=False,
+    )
+    step_context.state.add_result(result)
+    step_context.state.update(task.project, links=n_links, results=str(folder), stage="has its share of the result")
+    return result
+
+
+def _write(step_context: StepContext, task: Task, folder: Path, share: Share, tables: dict[str, pl.DataFrame]) -> None:
+    """Write the share's files under another name and rename the folder into its place."""
+    project = step_context.state.project(task.project)
+    timings = json.loads(project.timings) if project is not None else {}
+    coarsened = coarsened_variables(share.statistics, task.spec)
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
+        temporary.mkdir(mode=0o700)
+        try:
+            for name, table in tables.items():
+                side = step_context.party.side
+                exact = task.spec.release.exact_to(side)
+                metadata = run_provenance(task.spec, task.run, name, (side,), exact=exact).metadata()
+                table.write_parquet(temporary / f"{name}.parquet", metadata=metadata)
+            if "links" in tables:
+                tables["links"].write_csv(temporary / "links.csv")
+            (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
+            if share.joint is not None:
+                named = labelled(
+                    share.joint, task.spec, kept_seed(step_context, task), task.encoding_digest, task.epoch, coarsened
+                )
+                (temporary / "joint.json").write_text(json.dumps(named) + "\n", encoding="utf-8")
+            if coarsened:
+                coarsening_table(coarsened, task.spec).write_csv(temporary / COARSENING)
+            (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
+            for path in temporary.iterdir():
+                path.chmod(0o600)
+                _sync_file(path)
+            sync_folder(temporary)
+            if folder.exists():  # complete, from a fetch interrupted before it was recorded
+                shutil.rmtree(folder)
+            temporary.rename(folder)
+            sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise file_error(
+            code_of(error, ErrorCode.CONFIGURATION),
+            "the results cannot be written",
+            folder,
+            error,
+            "check the results folder's permissions and the space left on its disk",
+            inline=True,
+        ) from None
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

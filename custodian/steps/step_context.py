@@ -1,0 +1,199 @@
+"""What every step of a custodian's work needs, the task it receives, and the outcome it returns."""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Party
+from gemel.common.rpc.client import CONTROL_SECONDS, Connection
+from gemel.common.rpc.trust import Trust
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.common.witnessing.log_reader import LogReader
+from gemel.custodian.configuration import CustodianConfiguration
+from gemel.custodian.leakage_report import Gate
+from gemel.custodian.state.custodian_state import State
+from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.steps.step_progress import Progress
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
+
+_ATTEMPTS = 3
+
+DECLINED = "declined: Carole has the refusal"
+"""The stage of a project that this custodian does not take part in, once Carole knows it."""
+
+RESTORED = "Carole's store was restored from a backup:"
+"""How the error begins that a project shows while it waits for a decision on her restored log."""
+
+
+class Outcome(Enum):
+    """How a step ended, if not with an error."""
+
+    DONE = "done"
+    WAITS_FOR_OPERATOR = "waits for the operator"
+    WAITS_FOR_OTHERS = "waits for others"
+
+
+class StoppedError(Exception):
+    """The service is to stop; the step is repeated after the next start."""
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """What every step needs."""
+
+    party: Party
+    configuration: CustodianConfiguration
+    keyring: Keyring
+    state: State
+    progress: Progress
+    connection: Connection
+    carole: custody_pb2_grpc.CustodyStub
+    """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
+    log_reader: LogReader
+    """Reads her audit log."""
+    stopping: threading.Event
+    trust: Trust
+    """The newest membership list."""
+    gate: Gate | None = None
+    """Measures what Carole could learn; a program that has none contributes unmeasured."""
+    offered: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
+    """By project and run: the size of Carole's audit log, and the monotonic time, when the share was first offered to
+    this service; see `witnessing`."""
+
+    def call(self, method: Any, request: Any, deadline: float = CONTROL_SECONDS) -> Any:
+        """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""
+        return self.connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
+
+    def check_stop(self, project: str) -> None:
+        """Leave a long step when the service is to stop, or when the operator has declined the project meanwhile.
+
+        Raises
+        ------
+        StoppedError
+        GemelError
+            SPECIFICATION.
+        """
+        if self.stopping.is_set():
+            raise StoppedError
+        known = self.state.project(project)
+        if known is not None and known.decision == "declined":
+            raise GemelError(ErrorCode.SPECIFICATION, "the operator has declined it", where=f"project {project}")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task from Carole, after its specification was read and its digests were computed here."""
+
+    kind: int
+    project: str
+    spec: Specification
+    text: str
+    specification_digest: bytes
+    encoding_digest: bytes
+    epoch: int
+    messages: Sequence[custody_pb2.AgreementMessage]
+    run: str
+    upload: str = ""
+    """The custodian's upload that a run's rows are of; empty where the task is of no run."""
+    recipient: str = ""
+    """To whom columns are to be sent: alice, bob, or an analyst's name."""
+    new_epoch: project_pb2.NewEpoch | None = None
+    """What has opened the epoch; None in the first."""
+    owner: str = ""
+    """The coordinator that the project belongs to, as Carole names it."""
+    approvals: Sequence[project_pb2.Approval] = ()
+    """Of the specification, as Carole shows them."""
+
+    @classmethod
+    def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
+        """Read Carole's response; whatever can be computed here is not taken from it.
+
+        Raises
+        ------
+        GemelError
+            SPECIFICATION if the text is no valid specification, is another project's, or does not have the digests that
+            Carole sent: then the two run different versions, or Carole shows different parties different texts.
+        """
+        status = message.status
+        spec = load_specification(message.specification, f"the specification of project {status.project}")
+        found = specification_digest(spec), encoding_digest(spec)
+        if spec.project != status.project or found != (status.specification_digest, status.encoding_digest):
+            raise GemelError(
+                ErrorCode.SPECIFICATION,
+                "the specification from Carole does not have the digests she sent with it",
+                where=f"project {status.project}",
+                got=f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]} with Python's tables of "
+                f"Unicode {unicodedata.unidata_version}",
+                remedy="run the same versions of Gemel and of Python (3.11, 3.12, ... carry different Unicode tables) "
+                "as Carole; if you do, ask the coordinator to compare digests",
+            )
+        return cls(
+            kind=message.kind,
+            project=spec.project,
+            spec=spec,
+            text=message.specification,
+            specification_digest=found[0],
+            encoding_digest=found[1],
+            epoch=status.epoch,
+            messages=tuple(message.messages),
+            run=message.run,
+            upload=message.upload,
+            recipient=message.recipient,
+            new_epoch=message.new_epoch if message.HasField("new_epoch") else None,
+            owner=status.owner,
+            approvals=tuple(status.approvals),
+        )
+
+
+def refuse_former_epoch(context: StepContext, task: Task) -> None:
+    """Refuse to go back to an epoch.
+
+    Raises
+    ------
+    GemelError
+        EPOCH_MISMATCH.
+    """
+    known = context.state.project(task.project)
+    if known is not None and task.epoch < known.epoch:
+        raise GemelError(
+            ErrorCode.EPOCH_MISMATCH,
+            f"Carole requests work in an epoch before {known.epoch}",
+            where=f"project {task.project}",
+            got=str(task.epoch),
+            remedy="ask Carole's operator whether her database was restored from an old backup",
+        )
+
+
+def require_approved(context: StepContext, task: Task) -> None:
+    """Refuse to work on any specification but the one this custodian has approved, and in any other epoch.
+
+    Raises
+    ------
+    GemelError
+        SPECIFICATION, EPOCH_MISMATCH.
+    """
+    refuse_former_epoch(context, task)
+    project = context.state.project(task.project)
+    if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:
+        raise GemelError(
+            ErrorCode.SPECIFICATION,
+            "Carole requests work on a specification that this custodian has not approved",
+            where=f"project {task.project}",
+            got=f"specification {task.specification_digest.hex()[:16]}",
+            remedy=f"read it with `gemel {context.party.name} specification {task.project}` and approve it"
+            " if it is right",
+        )
+    if task.epoch != project.epoch:
+        raise GemelError(
+            ErrorCode.EPOCH_MISMATCH,
+            "Carole requests work in an epoch that this custodian's operator has not consented to",
+            where=f"project {task.project}",
+            got=f"epoch {task.epoch} instead of {project.epoch}",
+            remedy="telephone the coordinator: did it open a new epoch?",
+        )

@@ -1,0 +1,236 @@
+"""Sending granted columns of linked records to a recipient (`release.variables`), once this custodian has its share.
+
+What is sent follows from the specification that this custodian has approved, from its share and from its own source:
+Carole names a run and a recipient, and nothing else of it. Values go as they stand in the source, as text, but those of
+a variable that the result was released coarsened in, which are sent coarsened too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+import structlog
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Member
+from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.records.registry import source_batches
+from gemel.common.records.sources import Source
+from gemel.common.records.table import SourceTable
+from gemel.common.rpc.transfer import Content, send
+from gemel.common.specification import Specification
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.specification.model.protection import CoarseningStep
+from gemel.common.specification.model.section import folded_label
+from gemel.common.wire.granted_variables import DRAWS, ID, LINKS, VALUES, VariablesContext, seal_variables
+from gemel.custodian.cleaning.variables import VariableCleaning
+from gemel.custodian.steps.coarsened_variables import coarsened_variables
+from gemel.custodian.steps.own_share import OwnShare, own_share
+from gemel.custodian.steps.share import safe_name
+from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
+from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.protos.linkage.v1 import transfer_pb2, variables_pb2
+
+log = structlog.get_logger()
+
+
+def send_variables(step_context: StepContext, task: Task) -> Outcome:
+    """Send one recipient the columns that the approved specification grants it, of the linked records of a run.
+
+    Raises
+    ------
+    GemelError
+        SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not acknowledged its share of
+        the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient is not in the membership
+        list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records; errors of Carole's.
+    """
+    require_approved(step_context, task)
+    safe_name(task.run)
+    transfer = Transfer(step_context.party.side, task.recipient)
+    columns = granted_columns(task, transfer)
+    with step_context.progress.stage(task.project, f"sending columns to {transfer.recipient}"):
+        recipient = _recipient(step_context, task, transfer)
+        own = acknowledged_share(step_context, task)
+        records = ids_of(own, drawn=task.spec.release.drawn_to(transfer))
+        identifier = task.spec.custodians.of(transfer.sender).identifier
+        values = granted_values(step_context.configuration.source, task.spec, own, transfer, identifier, records)
+        tables = {VALUES: values.select(ID, *columns).sort(ID)}
+        if transfer.to_analyst:
+            tables |= _own_links(own, drawn=task.spec.release.drawn_to(transfer))
+        about = VariablesContext(
+            task.project, task.run, transfer.sender, task.specification_digest, recipient.name, task.spec.suite
+        )
+        sealed = b"".join(seal_variables(step_context.keyring.identity, recipient.sealing, about, tables))
+        _put(step_context, task, sealed)
+    counted = {"records": values.height, "columns": len(columns), "bytes": len(sealed)}
+    log.info("columns sent", project=task.project, run=task.run, recipient=recipient.name, **counted)
+    step_context.state.update(task.project, stage=f"has sent its columns to {transfer.recipient}")
+    return Outcome.DONE
+
+
+def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
+    """The columns of a transfer, by the specification that this custodian has approved.
+
+    Raises
+    ------
+    GemelError
+        SPECIFICATION if there are none.
+    """
+    columns = task.spec.release.granted_columns(transfer)
+    if not columns:
+        raise GemelError(
+            ErrorCode.SPECIFICATION,
+            f"the approved specification grants no column of {transfer.sender.title()}'s file to this recipient",
+            where=f"project {task.project}, run {task.run}",
+            got=repr(transfer.to[:40]),
+            remedy="compare `release.variables` with what Carole requests, and report it to her operator",
+        )
+    return columns
+
+
+def acknowledged_share(step_context: StepContext, task: Task) -> OwnShare:
+    """This custodian's share of a run once more, the one that it has acknowledged.
+
+    It was fetched after both custodians had countersigned the log as far as the release.
+
+    Raises
+    ------
+    GemelError
+        WRONG_STATE if it has acknowledged none; SEALED if Carole shows another one; as `own_share`.
+    """
+    held = step_context.state.result(task.project, task.run)
+    where = f"project {task.project}, run {task.run}"
+    if held is None or not held.acknowledged:
+        raise GemelError(
+            ErrorCode.WRONG_STATE, "columns are exchanged after this custodian has its share of the run", where=where,
+            remedy="report it to Carole's operator: she requests them before their time",
+        )  # fmt: skip
+    own = own_share(step_context, task, Stopwatch())
+    if own.root != held.root:
+        raise GemelError(
+            ErrorCode.SEALED, "Carole shows another share of the run than the one that was acknowledged", where=where,
+            remedy="keep the state folder, and ask her operator",
+        )  # fmt: skip
+    return own
+
+
+def ids_of(own: OwnShare, *, drawn: bool) -> pl.DataFrame:
+    """The ids that values are sent of: of links, and of pairs in a drawn linkage.
+
+    Returns
+    -------
+    DataFrame
+        Columns identifier and id, each id once.
+    """
+    links = own.tables["links"].select("identifier", pl.col("link_id").alias(ID))
+    if not drawn:
+        return links
+    pairs = own.tables["draws"].select("identifier", pl.col("pair_id").alias(ID))
+    return pl.concat([links, pairs]).unique(ID, maintain_order=True)
+
+
+def _own_links(own: OwnShare, *, drawn: bool) -> dict[str, pl.DataFrame]:
+    """The share's tables without identifiers."""
+    tables = {LINKS: own.tables["links"].select("link_id", "link_probability").sort("link_id")}
+    if drawn:
+        tables[DRAWS] = own.tables["draws"].select("pair_id", "link_probability", "draw").sort("draw", "pair_id")
+    return tables
+
+
+def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Member:
+    """Who the columns are sealed to, in this custodian's membership list."""
+    members, where = step_context.trust.members, f"project {task.project}, run {task.run}"
+    if transfer.to_analyst:
+        found = next((one for one in members.with_role(Role.ANALYST) if one.name == transfer.to), None)
+    else:
+        found = members.in_role(Side(transfer.to).role)
+        found = found if found.identity == step_context.keyring.peer else None
+    if found is None:
+        raise GemelError(
+            ErrorCode.NOT_ADMITTED,
+            f"{transfer.recipient} is not in this custodian's membership list"
+            f"{'' if transfer.to_analyst else ' under the identity of `peer` in its configuration'}",
+            where=where,
+            remedy="get the current membership list, and compare its digest by phone",
+        )
+    require_sealing_keys(task.spec, (found,), where)
+    return found
+
+
+def granted_values(
+    source: Source, spec: Specification, own: OwnShare, transfer: Transfer, identifier: str, records: pl.DataFrame
+) -> pl.DataFrame:
+    """The granted columns of some records, by id; coarsened where the result was.
+
+    Only the rows of these records are kept of the source.
+
+    Parameters
+    ----------
+    identifier
+        The column of the custodian's identifiers.
+    records
+        Columns identifier and id.
+
+    Raises
+    ------
+    GemelError
+        FIELD_MISSING for a column that the source does not have; PARAMETER if it does not have every record once;
+        SOURCE for a value of a coarsened variable that is none of its categories.
+    """
+    side, columns = transfer.sender, spec.release.granted_columns(transfer)
+    steps = {
+        name: step for name, step in coarsened_variables(own.share.statistics, spec).items()
+        if spec.variable(name).held_by(side) and spec.variable(name).column_of(side) in columns
+    }  # fmt: skip
+    named = records["identifier"].unique()
+    parts = []
+    for table in source_batches(source, [identifier, *columns]):
+        here = table.frame[identifier].is_in(named.implode())
+        part = SourceTable(table.frame.filter(here), table.positions[here.to_numpy()], table.unit, table.where)
+        parts.append(_coarsened(part, spec, side, steps) if part.n_rows else part.frame)
+    found = pl.concat(parts)
+    n_found = found[identifier].n_unique()
+    if found.height != n_found or n_found != len(named):
+        raise GemelError(
+            ErrorCode.PARAMETER,
+            "the source no longer has every linked record once, by its own identifier",
+            where=f"column '{identifier}' of the source",
+            got=f"{n_found} of {len(named)} records, on {found.height} rows",
+            remedy="configure the source that was contributed; the columns are then sent by themselves",
+        )
+    return records.join(found, left_on="identifier", right_on=identifier, how="left", maintain_order="left")
+
+
+def _coarsened(
+    table: SourceTable, spec: Specification, side: Side, steps: dict[str, CoarseningStep | str]
+) -> pl.DataFrame:
+    """The table with the variables that the result was released coarsened in as they were released."""
+    frame = table.frame
+    if not steps:
+        return frame
+    variables = tuple(spec.variable(name) for name in steps)
+    cleaning = VariableCleaning(spec.model_copy(update={"variables": variables}), side)
+    codes = cleaning.batch(frame, table.places)
+    cleaning.profiles()
+    for variable in variables:
+        step, labels = steps[variable.name], variable.categories
+        groups = step.group_of if isinstance(step, CoarseningStep) else {}
+        released = pl.Series([groups.get(folded_label(label)) for label in labels], dtype=pl.String)
+        column = released.gather(codes[variable.name]).alias(variable.column_of(side))
+        frame = frame.with_columns(column)
+    return frame
+
+
+def _put(step_context: StepContext, task: Task, sealed: bytes) -> None:
+    def request(chunk: transfer_pb2.Chunk) -> variables_pb2.PutVariablesRequest:
+        return variables_pb2.PutVariablesRequest(
+            project=task.project, run=task.run, recipient=task.recipient, chunk=chunk
+        )
+
+    def step(done: float) -> None:
+        step_context.check_stop(task.project)
+        step_context.progress.update(task.project, "sending columns", done)
+
+    send(step_context.connection, step_context.carole.PutVariables, request, Content.of(sealed), step=step)

@@ -1,0 +1,127 @@
+"""Watching Carole's audit log: before every step, check that it continues what both custodians have seen of it.
+
+A log that was rewritten, rolled back, restarted or shown differently to the two custodians stops every step with an
+error for the operator. The verified checkpoints are kept as long as the state is; `gemel audit verify --kept` takes
+them as evidence.
+
+Before a share is fetched that is not enough: a Carole who forks her log could show each custodian for ever what the
+other had countersigned before the fork. So a custodian to whom a share is offered wants the proof that the release is
+in the log, and countersigns the log as it is then; it fetches nothing before the other one has countersigned, of the
+same log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
+and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
+countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait, unless the
+other's operator decides otherwise (`lone_fetch`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from gemel.common.audit import Checkpoint
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
+from gemel.common.witnessing.shown_entry import believed_release
+from gemel.custodian.steps.lone_fetch import reason_to_go_alone
+from gemel.custodian.steps.step_context import StepContext, Task
+from gemel.protos.linkage.v1 import audit_pb2
+
+PATIENCE_SECONDS = 300.0
+"""How long to wait for the other custodian before the operator is shown an error; it waits on then."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One reading of the log.
+
+    Attributes
+    ----------
+    sent
+        Size up to which Carole has this custodian's countersignature since.
+    seen
+        The log's newest checkpoint, verified and kept.
+    theirs
+        Size up to which the other custodian has countersigned the same log; 0 if Carole shows no countersignature.
+    response
+        What Carole sent.
+    """
+
+    sent: int
+    seen: Checkpoint
+    theirs: int
+    response: audit_pb2.WitnessResponse
+
+
+def witness(context: StepContext) -> None:
+    """Verify the log's newest checkpoint, compare it with what the other custodian has seen, and keep it.
+
+    Raises
+    ------
+    GemelError
+        AUDIT or SIGNATURE.
+    """
+    _look(context)
+
+
+def countersign(context: StepContext) -> None:
+    """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found.
+
+    Raises
+    ------
+    GemelError
+        AUDIT or SIGNATURE.
+    """
+    _countersigned(context, _look(context))
+
+
+def countersigned_by_both(context: StepContext, task: Task) -> bool:
+    """Whether a run's share may be fetched: its release is in the log, and the other custodian has countersigned the
+    log at least as far as this one had seen it when the share was first offered, or the operator goes without.
+
+    Raises
+    ------
+    GemelError
+        AUDIT or SIGNATURE; AUDIT if the release is not in the log; WRONG_STATE once the wait has lasted
+        `PATIENCE_SECONDS`.
+    """
+    first = _look(context, task.project, task.run)
+    believed_release(first.response, first.seen, task.project, task.run)
+    size, since = context.offered.get((task.project, task.run), (first.seen.size, time.monotonic()))
+    # The log is only shorter than it was then if the operator has accepted a restored one since.
+    size = min(size, first.seen.size)
+    context.offered[task.project, task.run] = size, since
+    if _countersigned(context, first).theirs >= size or reason_to_go_alone(context, task):
+        return True
+    other = context.party.side.other.title()
+    waits = f"{other} has not countersigned Carole's audit log up to the release yet"
+    context.state.update(task.project, stage=f"waits: {waits}")
+    if time.monotonic() - since < PATIENCE_SECONDS:
+        return False
+    raise GemelError(
+        ErrorCode.WRONG_STATE,
+        waits,
+        where=f"project {task.project}, run {task.run}",
+        remedy=f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
+        "If it does and is, Carole may be showing the two of you different logs: compare the ends of `gemel alice "
+        "checkpoints` and `gemel bob checkpoints`, and ask her operator. If its service stays away for good: "
+        f"`gemel {context.party.name} fetch-alone {task.project}`",
+    )
+
+
+def _countersigned(context: StepContext, look: Look) -> Look:
+    """A look after which Carole has the countersignature of what `look` has found."""
+    return look if look.sent >= look.seen.size else _look(context)
+
+
+def _look(context: StepContext, project: str = "", run: str = "") -> Look:
+    before = context.state.newest_seen()
+    believed, response = context.log_reader.read(project, run)
+    assert believed.seen is not None  # noqa: S101 - `read` has verified one
+    theirs = 0
+    if response.HasField("other"):
+        others = checkpoint_from_wire(response.other)
+        others.verify_countersignature(response.other_countersignature, context.keyring.peer)
+        believed.compare(others, proof_from_wire(response.other_continues), context.party.side.other.title())
+        theirs = others.size
+    context.log_reader.keep(believed)
+    return Look(0 if before is None else before.size, believed.seen, theirs, response)

@@ -1,0 +1,155 @@
+"""``gemel party join``: keys and a file to send, then the file received, compared, and everything in its place.
+
+The steps are those that are still to be done: a command that was ended is typed again as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.pki.acceptance import Acceptance, checked
+from gemel.common.pki.enrolment import enrol
+from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
+from gemel.common.pki.folders import write_public
+from gemel.common.pki.membership_file import FILE, Membership, load_membership
+from gemel.common.records.sources import Source
+from gemel.common.suite import Suite
+from gemel.party.comparison import compare
+from gemel.party.configurations import Joined, complete, configure, program
+from gemel.party.place import Place
+
+
+def join(
+    place: Place,
+    *,
+    address: str = "",
+    hosts: Iterable[str] = (),
+    source: Source | None = None,
+    received: Path | None = None,
+    typed: Sequence[str] = (),
+    suite: Suite = Suite.DEFAULT,
+) -> None:
+    """Take part in the ceremony, from making keys to a configuration.
+
+    Parameters
+    ----------
+    place
+        Where everything goes.
+    address, hosts
+        Of the linker: where it is reached, and all names and addresses of it.
+    source
+        Of a custodian: where its records are.
+    received
+        The file that the coordinator sent; None: it is requested.
+    typed
+        Digits that others have read out, ``NAME=DIGITS`` each; none: they are requested.
+    suite
+        Of the sealing key.
+
+    Raises
+    ------
+    GemelError
+        Of the first thing that is wrong; nothing of the received file is in its place then.
+    """
+    program(place.role)
+    refuse_joined(place)
+    own_request(place, hosts, suite)
+    typer.echo(f"Send {place.request} to the coordinator, who sends {FILE} back to every member.")
+    if received is None:
+        typer.echo("Wait here for it, or end this by Ctrl-C and type the same command again when it has come.")
+        received = Path(typer.prompt(f"Path of the {FILE} received")).expanduser()
+    membership = load_membership(received)
+    acceptance = accepted(place, membership)
+    if address and membership.carole != address:
+        raise GemelError(
+            ErrorCode.CONFIGURATION,
+            "the coordinator's file has another address for Carole than --address",
+            where=str(received),
+            got=membership.carole,
+            remedy="give the coordinator the right one, and have the file made and sent to everyone again",
+        )
+    compare(membership, place, typed)
+    finish(Joined(place, membership, source), acceptance)
+
+
+def refuse_joined(place: Place) -> None:
+    """Refuse to begin where the ceremony has ended.
+
+    Raises
+    ------
+    GemelError
+        EXISTS.
+    """
+    if place.configuration.exists():
+        raise GemelError(
+            ErrorCode.EXISTS,
+            "this member has joined already, or has a configuration of another origin",
+            where=str(place.configuration),
+            remedy="for another ceremony name another folder; a new list is taken by `gemel party accept`",
+        )
+
+
+def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DEFAULT) -> EnrolmentRequest:
+    """The member's enrolment request, with its keys if there are none yet.
+
+    Raises
+    ------
+    GemelError
+        CONFIGURATION if there are keys of another name or role.
+    """
+    if not place.keys.path.exists():
+        enrol(place.keys.path, place.name, place.role, hosts, suite=suite)
+        typer.echo(f"Made the keys of {place.name} in {place.keys.path}. They never leave this machine.")
+        typer.echo(f"Copy {place.keys.wrapping} to a place of its own now: without it, data at rest cannot be read.")
+    request = load_enrolment_request(place.keys.enrolment_request)
+    if (request.name, request.role) != (place.name, place.role):
+        raise GemelError(
+            ErrorCode.CONFIGURATION,
+            f"this folder has the keys of another member than {place.name}, {place.role}",
+            where=str(place.keys.path),
+            got=f"{request.name}, {request.role}",
+            remedy="type the command as it was typed first, or name another folder",
+        )
+    write_public(place.request, place.keys.enrolment_request.read_bytes())
+    return request
+
+
+def accepted(place: Place, membership: Membership) -> Acceptance:
+    """The received file, checked against the member's own keys.
+
+    Raises
+    ------
+    GemelError
+        As `checked`; CONFIGURATION if the file is of another ceremony.
+    """
+    listed = {each.name: each for each in membership.members}
+    request = load_enrolment_request(place.keys.enrolment_request)
+    if place.name not in listed or listed[place.name].identity != request.identity:
+        raise GemelError(
+            ErrorCode.CONFIGURATION,
+            f"this file was not made from the enrolment request of {place.name} in this folder: it is of another"
+            " ceremony, of an older request, or was changed on the way",
+            where=FILE,
+            got="another identity" if place.name in listed else f"members {', '.join(listed)}",
+            remedy=f"do not continue with it; send {place.request} to the coordinator again",
+        )
+    certificate = membership.certificates.get(place.name)
+    return checked(place.keys.path, place.name, certificate, membership.members.dump(), membership.authorities)
+
+
+def finish(joined: Joined, acceptance: Acceptance) -> None:
+    """Put the received files into the member's folder, and its configuration."""
+    place = joined.place
+    acceptance.put()
+    write_public(place.configuration, configure(joined).encode())
+    try:
+        done = complete(joined)
+    except BaseException:
+        # The same command is then typed again, and makes it again.
+        place.configuration.unlink()
+        raise
+    typer.echo(f"Wrote {place.configuration}. {done}".rstrip())

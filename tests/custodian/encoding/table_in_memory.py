@@ -1,0 +1,30 @@
+"""A working table that is held in memory, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+
+class TableInMemory:
+    """As `gemel.custodian.encoding.working_table.WorkingTable`."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._batches: list[tuple[int, pl.DataFrame]] = []
+
+    def append(self, frame: pl.DataFrame, part: int = 0) -> None:
+        """As `WorkingTable`."""
+        self.n_rows += frame.height
+        self._batches.append((part, frame))
+
+    def batches(self, columns: Sequence[str] | None = None, part: int | None = None) -> Iterator[pl.DataFrame]:
+        """As `WorkingTable`."""
+        for own, frame in self._batches:
+            if part in (None, own):
+                yield frame if columns is None else frame.select(columns)
+
+    def erase(self) -> None:
+        """As `WorkingTable`."""
+        self._batches = []

@@ -1,0 +1,86 @@
+"""The gate in mode shared: what the sizes of blocks give away, and nothing that needs a signature."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.signatures import FieldSignatures
+from gemel.common.specification import load_specification
+from gemel.custodian.leakage.block_model import KeyLikelihood
+from gemel.custodian.leakage.block_view import BlockView
+from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.leakage.public import PublicValues
+from gemel.custodian.leakage_report import PUBLIC
+from tests.specifications import heading
+
+TEXT = (
+    heading("people", "shared")
+    + """
+fields:
+  - {name: surname, kind: name, bits: BITS}
+  - {name: sex, kind: category}
+  - {name: born, kind: date, date: {order: ymd}, bits: 64}
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: surname, keys: [{field: surname}]}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+)
+TIMES = (320, 160, 80, 40, 20)
+NAMES = ("hansen", "meyer", "schulz", "okafor", "ng")
+
+
+def columns() -> dict[str, pl.Series]:
+    surnames = np.repeat(NAMES, TIMES)
+    n = len(surnames)
+    days = np.datetime64("1980-01-01") + np.random.default_rng(5).integers(0, 9000, n)
+    return {
+        "surname": pl.Series(surnames.tolist()),
+        "sex": pl.Series(np.where(np.arange(n) % 2, "f", "m").tolist()),
+        "born": pl.Series([str(day).replace("-", "") for day in days]),
+    }
+
+
+@pytest.mark.parametrize("bits", [64, 1024])
+def test_a_surname_is_read_from_the_size_of_its_block_and_nothing_else_is_read(bits: int) -> None:
+    report = assess(columns(), load_specification(TEXT.replace("BITS", str(bits))))
+    found = {(each.field, each.rule): each for each in report.findings}
+    assert set(found) == {("surname", "surname"), ("born", "born")}
+    surname = found["surname", "surname"]
+    assert surname.attack == "sizes of blocks of the field's own keys"
+    # Sizes so far apart name every block, whatever the signatures in it.
+    assert (surname.recovered, surname.chance) == (1.0, pytest.approx(320 / 620))
+    assert found["born", "born"].above_chance < 0.02
+    assert report.recognised == ()
+    assert [verdict.attacker for verdict in report.verdicts] == [PUBLIC]
+    assert report.refuses
+    assert report.exceeds
+    assert result_warning("sizes_measured") in report.warnings
+
+
+def test_equal_sizes_name_nothing() -> None:
+    even = columns() | {"surname": pl.Series([name for name in NAMES for _ in range(124)])}
+    plain, gained = load_specification(TEXT.replace("BITS", "256")), []
+    for number in range(20):  # under one key a block or two are named by luck
+        found = assess(even, plain, keys=AssessmentKeys.of_number(number)).findings
+        gained += [each.recovered - each.chance for each in found if each.rule == "surname"]
+    assert len(gained) == 20
+    assert np.mean(gained) < 0.15
+    padded = load_specification(TEXT.replace("BITS", "256") + "padding: powers_of_two\n")
+    assert result_warning("sizes_measured") in assess(even, padded).warnings
+
+
+def test_each_block_is_the_value_under_which_its_size_is_likeliest() -> None:
+    """As by hand: 100 records, keys a and b with shares .9 and .1; of b's values the commoner one is taken."""
+    public = PublicValues(["anna", "berta", "bella"], np.array([90.0, 6.0, 4.0]), "bigrams")
+    attack = KeyLikelihood(public, np.array([0, 1, 1]), np.ones(1), n_records=100)
+    signed = FieldSignatures(
+        64, np.zeros((3, 1), dtype=np.uint64), np.array([0] * 88 + [1] * 8 + [2] * 4, dtype=np.int32)
+    )
+    blocks = BlockView.of(signed, np.array([7] * 88 + [9] * 12, dtype=np.uint64))
+    assert attack.by_sizes(blocks, public, np.array([0, 1])).tolist() == [0, 1, 1]
+    assert attack.by_sizes(blocks, public, np.array([1])).tolist() == [-1, 1, 1]

@@ -1,0 +1,144 @@
+"""A custodian and the epochs of a project, with a Carole that tries to open, close and mix them as she likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import new_seed_file
+from gemel.common.keys.epochs import sign_new_epoch
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.parties import Side
+from gemel.common.specification import encoding_digest
+from gemel.custodian.operator.control import Control
+from gemel.protos.linkage.v1 import project_pb2
+from tests.custodian.test_flow import KEYED, eventually, running, shown
+
+CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
+REASON = "Bob's library of dates was older than ours"
+
+
+def signed(world, party: str, epoch: int, reason: str = REASON) -> project_pb2.NewEpoch:
+    """The act that opens an epoch, signed by a party."""
+    identity = open_identity(None, world.carole.parties.parties[party].identity)
+    signature = sign_new_epoch(identity, "people", encoding_digest(world.carole.spec), epoch, reason)
+    return project_pb2.NewEpoch(epoch=epoch, member=party, reason=reason, signature=signature)
+
+
+def show_epoch(world, epoch: int, new: project_pb2.NewEpoch | None) -> None:
+    """Carole goes to an epoch, and passes on what she says has opened it."""
+    carole = world.carole
+    with carole.lock:
+        carole.state, carole.epoch, carole.new_epoch = project_pb2.PROJECT_STATE_DRAFT, epoch, new
+        for store in (carole.approved, carole.messages, carole.reports, carole.current):
+            store.clear()
+        carole.lock.notify_all()
+
+
+def consent(folder) -> list[str]:
+    """The operator's consent to what the service shows; the notes that it was shown."""
+    with Control.open(folder.config, folder.party) as control:
+        found = control.specification("people")
+        with pytest.raises(GemelError) as caught:
+            control.approve("people", found.digest)  # what was seen was the first epoch
+        assert caught.value.code is ErrorCode.EPOCH_MISMATCH
+        control.approve("people", found.digest, found.epoch)
+    return list(found.notes)
+
+
+def test_a_new_epoch_needs_the_operators_consent_and_gives_other_keys(make_world: Callable) -> None:
+    world = make_world()
+    carole = world.carole
+    with running(world.alice, world.bob):
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+        first = {side: carole.contribution(side).fields["postcode"].signatures for side in Side}
+        messages = dict(carole.messages)
+        show_epoch(world, 2, signed(world, "coordinator", 2))
+        eventually(lambda: all(shown(folder).waits_for_operator for folder in world.folders))
+        assert "consent to epoch 2" in shown(world.alice).stage
+        assert not carole.approved  # whatever the policy approves
+        notes = consent(world.alice)
+        assert REASON in notes[0]
+        assert "HAD agreed" in notes[1]  # Carole cannot make Alice believe that they had not
+        assert "more bits of each signature" in notes[2]
+        assert consent(world.bob)[:1] == notes[:1]
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+        second = {side: carole.contribution(side).fields["postcode"].signatures for side in Side}
+        assert all((first[side] != second[side]).any() for side in Side)
+        assert (second[Side.ALICE] == second[Side.BOB]).all()
+        assert not set(messages.values()) & set(carole.messages.values())
+        # Back to the first.
+        show_epoch(world, 1, None)
+        eventually(lambda: "before 2" in shown(world.alice).blocking_error)
+        assert not carole.approved
+
+
+def by_no_one(world) -> project_pb2.NewEpoch | None:
+    return None
+
+
+def by_bob(world) -> project_pb2.NewEpoch | None:
+    return signed(world, "bob", 2)
+
+
+def by_carole(world) -> project_pb2.NewEpoch | None:
+    return signed(world, "carole", 2)
+
+
+def of_another_number(world) -> project_pb2.NewEpoch | None:
+    return signed(world, "coordinator", 3)
+
+
+def of_another_reason(world) -> project_pb2.NewEpoch | None:
+    new = signed(world, "coordinator", 2)
+    new.reason = "nothing of importance has happened"
+    return new
+
+
+@pytest.mark.parametrize("opened", [by_no_one, by_bob, by_carole, of_another_number, of_another_reason])
+def test_only_the_coordinator_opens_an_epoch(make_world: Callable, opened: Callable) -> None:
+    world = make_world(20)
+    with running(world.alice):
+        world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE})
+        show_epoch(world, 2, opened(world))
+        expected = ("without the coordinator's signature", "was not made by the expected identity")
+        eventually(lambda: any(words in shown(world.alice).blocking_error for words in expected))
+        assert not shown(world.alice).waits_for_operator
+        with world.carole.lock:  # nor does she get work done in it
+            world.carole.state = KEYED
+            world.carole.lock.notify_all()
+        eventually(lambda: "epoch" in shown(world.alice).blocking_error)
+    assert not any(world.carole.uploads.values())
+
+
+def test_a_custodian_limits_the_epochs_by_itself(make_world: Callable) -> None:
+    world = make_world(20)
+    text = world.alice.config.read_text()
+    world.alice.config.write_text(text.replace("policy:\n", "policy:\n  max_epochs: 2\n"))
+    with running(world.alice):
+        world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE})
+        show_epoch(world, 3, signed(world, "coordinator", 3))
+        eventually(lambda: "2 epochs of a project at most" in shown(world.alice).blocking_error)
+
+
+def test_a_seed_file_serves_one_epoch(make_world: Callable) -> None:
+    world = make_world(20)
+    seeds = [folder.config.parent / "people.seed" for folder in world.folders]
+    new_seed_file(seeds[0], "people")
+    seeds[1].write_bytes(seeds[0].read_bytes())
+    seeds[1].chmod(0o600)
+    for folder in world.folders:
+        folder.config.write_text(folder.config.read_text() + "seed_file: people.seed\n")
+    with running(world.alice, world.bob):
+        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
+        show_epoch(world, 2, signed(world, "coordinator", 2))
+        eventually(lambda: all(shown(folder).waits_for_operator for folder in world.folders))
+        notes = [consent(folder) for folder in world.folders]
+        assert "used a seed file" in notes[0][1]
+        eventually(lambda: all("seed of epoch 1" in shown(folder).blocking_error for folder in world.folders))
+        seeds[0].unlink()
+        new_seed_file(seeds[0], "people")
+        seeds[1].write_bytes(seeds[0].read_bytes())
+        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)

@@ -1,0 +1,333 @@
+"""What a custodian remembers: encrypted where it is secret, whole after a crash, erased when its time is over."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemel.common.audit import Checkpoint
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys import Vault, WrappingKeys
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey
+from gemel.common.versions import CUSTODIAN_STATE
+from gemel.common.wire import CHUNK_BYTES
+from gemel.common.wire.chunks import rechunked
+from gemel.custodian.state.custodian_state import State
+from gemel.custodian.state.encrypted_file import (
+    EncryptedWriter,
+    encrypted_file,
+    read_encrypted,
+    read_encrypted_chunk,
+)
+from gemel.custodian.state.pending_uploads import DAY_SECONDS
+from gemel.custodian.state.row_map import RowMapWriter, unpack_codes, unpack_decoys, unpack_map
+from gemel.custodian.state.state_tables import Upload
+
+PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault(WrappingKeys.create())
+
+
+def upload(identifier: str, *, epoch: int = 1) -> Upload:
+    return Upload(id=identifier * 32, project="people", epoch=epoch, manifest=b"m", rows=2, total_bytes=3)
+
+
+def added(state: State, one: Upload, payload: bytes, row_map: bytes, map_days: int) -> Upload:
+    with state.uploads.writing(one.id) as files:
+        files.payload.write(payload)
+        files.row_map.write(row_map)
+    return state.uploads.add(one, files, map_days)
+
+
+def packed_map(identifiers: list[str | None], order: list[int], n_records: int, decoys: int = 0, cut: int = 3) -> bytes:
+    """A map whose rows come in pieces of `cut`."""
+    packed = bytearray()
+    writer = RowMapWriter(packed.extend, n_records, decoys)
+    for begin in range(0, len(order), cut):
+        rows = order[begin : begin + cut]
+        names = [identifiers[row] if row < n_records else None for row in rows]
+        writer.add(pl.Series(names, dtype=pl.String), np.array(rows, dtype=np.int64))
+    return bytes(packed)
+
+
+def everything(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_no_secret_body_or_identifier_is_in_the_folder(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path / "state", vault)
+    state.update("people", stage="x")
+    state.keep_secret("people", 1, "seed", PLANTED)
+    added(state, upload("a"), PLANTED, PLANTED, 1)
+    assert state.secret("people", 1, "seed") == PLANTED
+    kept = state.uploads.of_epoch("people", 1)
+    assert kept is not None
+    assert state.uploads.payload_chunk(kept, 0) == PLANTED
+    assert state.uploads.row_map(kept) == PLANTED
+    state.close()
+    assert PLANTED not in everything(tmp_path)
+    for path in (tmp_path / "state").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, f"{path.name} is open to others"
+
+
+def test_another_vault_reads_nothing(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    state.keep_secret("people", 1, "seed", PLANTED)
+    state.close()
+    other = State(tmp_path, Vault(WrappingKeys.create()))
+    with pytest.raises(GemelError) as caught:
+        other.secret("people", 1, "seed")
+    assert caught.value.code is ErrorCode.VAULT
+    other.close()
+
+
+def test_the_noise_key_is_made_once_and_kept_encrypted(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    key = state.noise_key().reveal()
+    assert state.noise_key().reveal() == key
+    state.update("people")
+    state.erase_secrets("people")
+    state.close()
+    for form in (key, key.hex().encode()):
+        assert form not in everything(tmp_path)
+    state = State(tmp_path, vault)
+    assert state.noise_key().reveal() == key
+    state.close()
+    other = State(tmp_path, Vault(WrappingKeys.create()))
+    with pytest.raises(GemelError) as caught:
+        other.noise_key()
+    assert caught.value.code is ErrorCode.VAULT
+    other.close()
+
+
+def test_another_custodian_has_another_noise_key(tmp_path: Path, vault: Vault) -> None:
+    keys = set()
+    for name in ("alice", "bob"):
+        state = State(tmp_path / name, vault)
+        keys.add(state.noise_key().reveal())
+        state.close()
+    assert len(keys) == 2
+
+
+def test_state_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path, vault: Vault) -> None:
+    State(tmp_path, vault).close()
+    for version in (CUSTODIAN_STATE + 1, CUSTODIAN_STATE + 9):
+        with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+            database.execute(f"PRAGMA user_version = {version}")
+        with pytest.raises(GemelError) as caught:
+            State(tmp_path, vault)
+        assert caught.value.code is ErrorCode.DATABASE
+        with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+            assert database.execute("PRAGMA user_version").fetchone() == (version,)
+
+
+def test_a_checkpoint_that_a_restoration_has_cut_is_kept_apart(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.see(checkpoint := Checkpoint("ab" * 16, 3, b"r" * 32, 1, b"s" * 64))
+    state.set_aside(7, 2)
+    assert (state.seen(), state.lost(7), state.lost(8)) == ([], checkpoint, None)
+    state.close()
+
+
+def test_what_is_written_to_a_state_that_was_moved_away_is_not_acknowledged(tmp_path: Path, vault: Vault) -> None:
+    state, file = State(tmp_path, vault), tmp_path / "custodian.sqlite"
+    state.update("before")
+    for put_back in (lambda: (tmp_path / "moved").rename(file), lambda: None):
+        file.rename(tmp_path / "moved")
+        with pytest.raises(GemelError, match="put the same file back") as caught:
+            state.update("meanwhile")
+        assert caught.value.code is ErrorCode.DATABASE
+        put_back()
+    file.write_bytes((tmp_path / "moved").read_bytes())
+    with pytest.raises(GemelError):  # a copy is another file
+        state.update("meanwhile")
+    (tmp_path / "moved").rename(file)
+    state.update("after")
+    assert {project.name for project in state.projects()} == {"before", "after"}
+    state.close()
+
+
+def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    for name in ("one", "two"):
+        state.update(name)
+        for epoch in (1, 2):
+            state.keep_secret(name, epoch, "seed", f"{name}{epoch}".encode())
+    assert state.secret("one", 3, "seed") is None
+    state.erase_secrets("one", before_epoch=2)
+    assert state.secret("one", 1, "seed") is None
+    assert state.secret("one", 2, "seed") == b"one2"
+    state.erase_secrets("one")
+    assert state.secret("one", 2, "seed") is None
+    assert state.secret("two", 1, "seed") == b"two1"
+    state.close()
+
+
+def test_one_service_at_a_time(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    with pytest.raises(GemelError) as caught:
+        State(tmp_path, vault)
+    assert caught.value.code is ErrorCode.BUSY
+    state.close()
+    State(tmp_path, vault).close()
+
+
+def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    added(state, upload("a"), b"1", b"map a", 1)
+    state.uploads.mark_committed("a" * 32)
+    added(state, upload("b"), b"2", b"map b", 1)
+    added(state, upload("c"), b"3", b"map c", 1)
+    assert sorted(path.name[0] + path.suffix for path in (tmp_path / "uploads").iterdir()) == [
+        "a.map",
+        "c.map",
+        "c.payload",
+    ]
+    newest = state.uploads.newest("people")
+    assert newest is not None
+    assert state.uploads.row_map(newest) == b"map c"
+    state.close()
+
+
+def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    added(state, upload("a"), b"body", b"map", 1)
+    state.close()
+    (tmp_path / "uploads" / "stray.payload").write_bytes(b"x")
+    (tmp_path / "uploads" / ".half.map.12").write_bytes(b"x")
+    state = State(tmp_path, vault)
+    assert sorted(path.suffix for path in (tmp_path / "uploads").iterdir()) == [".map", ".payload"]
+    kept = state.uploads.of_epoch("people", 1)
+    assert kept is not None
+    assert state.uploads.payload_chunk(kept, 0) == b"body"
+    state.close()
+
+
+def test_a_map_is_erased_when_its_days_are_over(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    added(state, upload("a"), b"body", b"map", 2)
+    now = time.time()
+    assert state.uploads.erase_expired_maps(now + 1.9 * DAY_SECONDS) == []
+    assert state.uploads.erase_expired_maps(now + 2.1 * DAY_SECONDS) == ["people"]
+    assert list((tmp_path / "uploads").iterdir()) == []
+    erased = state.uploads.newest("people")
+    assert erased is not None
+    with pytest.raises(GemelError) as caught:
+        state.uploads.row_map(erased)
+    assert caught.value.code is ErrorCode.NOT_FOUND
+    assert state.uploads.of_epoch("people", 1) is None
+    state.close()
+
+
+def test_a_state_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, vault: Vault) -> None:
+    (tmp_path / "custodian.sqlite").write_bytes(b"no database" * 1000)
+    with pytest.raises(GemelError) as caught:
+        State(tmp_path, vault)
+    assert caught.value.code is ErrorCode.DATABASE
+
+
+def test_a_damaged_payload_is_reported(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    kept = added(state, upload("a"), b"body", b"map", 1)
+    path = next((tmp_path / "uploads").glob("*.payload"))
+    *rest, last = path.read_bytes()
+    path.write_bytes(bytes([*rest, last ^ 1]))
+    with pytest.raises(GemelError) as caught:
+        state.uploads.payload_chunk(kept, 0)
+    assert caught.value.code is ErrorCode.VAULT
+    path.unlink()
+    with pytest.raises(GemelError, match="cannot be read"):
+        state.uploads.payload_chunk(kept, 0)
+    state.close()
+
+
+@given(st.lists(st.integers(0, 3 * CHUNK_BYTES // 2), max_size=5))
+def test_chunks_do_not_depend_on_how_the_content_was_cut(sizes: list[int]) -> None:
+    parts = [bytes([index]) * size for index, size in enumerate(sizes)]
+    chunks = list(rechunked(parts))
+    assert b"".join(chunks) == b"".join(parts)
+    assert all(len(chunk) == CHUNK_BYTES for chunk in chunks[:-1])
+    assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks[-1:])
+    written = io.BytesIO()
+    writer = EncryptedWriter(written, DataKey.unkept("test"))
+    for part in parts:
+        writer.write(part)
+    writer.end()
+    assert writer.digests == [sha256(chunk).digest() for chunk in chunks]
+    assert len(written.getvalue()) == sum(map(len, parts)) + len(chunks) * OVERHEAD_BYTES
+
+
+def test_each_chunk_of_an_encrypted_file_can_be_read_alone(tmp_path: Path, vault: Vault) -> None:
+    key, _ = vault.create("test")
+    content = np.random.default_rng(1).bytes(2 * CHUNK_BYTES + 17)
+    with encrypted_file(tmp_path / "x", key) as file:
+        file.write(memoryview(content))
+    assert len(file.digests) == 3
+    assert read_encrypted_chunk(tmp_path / "x", key, 2) == content[2 * CHUNK_BYTES :]
+    assert b"".join(read_encrypted(tmp_path / "x", key)) == content
+    with pytest.raises(GemelError):
+        read_encrypted_chunk(tmp_path / "x", key, 3)
+
+
+def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, vault: Vault) -> None:
+    key, _ = vault.create("test")
+
+    def broken() -> None:
+        with encrypted_file(tmp_path / "x", key) as file:
+            file.write(b"x" * CHUNK_BYTES)
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(GemelError, match="no space left"):
+        broken()
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.permutations(list(range(20))), st.lists(st.text(min_size=1), min_size=20, max_size=20))
+def test_the_map_gives_each_row_its_identifier(order: list[int], names: list[str]) -> None:
+    packed = packed_map(names, order, len(names))
+    assert unpack_map(packed).to_list() == [names[row] for row in order]
+    assert unpack_decoys(packed).to_list() == [None] * len(order)
+
+
+def test_the_map_distinguishes_records_decoys_and_dummies() -> None:
+    """Two records, three decoys, and dummies after them; a decoy under two rules is one decoy."""
+    packed = packed_map(["a", "b"], [4, 1, 2, 7, 0, 5, 2], 2, 3)
+    assert unpack_map(packed).to_list() == [None, "b", None, None, "a", None, None]
+    assert unpack_decoys(packed).to_list() == [2, None, 0, None, None, None, 0]
+
+
+def test_a_map_keeps_codes_of_the_rows_of_codes_only() -> None:
+    packed = bytearray()
+    writer = RowMapWriter(packed.extend, 2)
+    writer.add(pl.Series(["a", "b", "b"]), np.array([0, 1, 1]))
+    assert unpack_codes(bytes(packed)) == {}
+    writer.add(pl.Series(["b", "a"]), np.array([1, 0]), {"job": np.array([3, -1], dtype=np.int16)})
+    codes = unpack_codes(bytes(packed))
+    assert {name: of_rows.tolist() for name, of_rows in codes.items()} == {"job": [-1, -1, -1, 3, -1]}
+    assert unpack_map(bytes(packed)).to_list() == ["a", "b", "b", "b", "a"]
+
+
+def test_a_map_without_rows_and_one_cut_short_or_of_another_format() -> None:
+    assert unpack_map(packed_map([], [], 0)).to_list() == []
+    whole = packed_map(["a"], [0, 0], 1)
+    for packed in (whole[:-1], whole[1:], b""):
+        with pytest.raises(GemelError) as caught:
+            unpack_map(packed)
+        assert caught.value.code is ErrorCode.VAULT
