@@ -25,6 +25,7 @@ from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.steps import leakage_gate
 from gemel.custodian.steps.leakage_gate import override, pass_gate, statement
 from gemel.custodian.steps.step_context import StepContext, Task
 from tests.custodian.encoding.table_in_memory import TableInMemory
@@ -197,13 +198,14 @@ def test_open_mode_is_not_held_back_unless_the_specification_refuses(case: Case,
 
 @pytest.mark.parametrize(("recovered", "above", "status"), [(0.6, "refuse", 1), (0.6, "warn", 0), (0.1, "refuse", 0)])
 def test_the_command_shows_the_worst_attack_and_its_verdict(
-    tmp_path: Any, recovered: float, above: str, status: int
+    tmp_path: Any, recovered: float, above: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(leakage_gate, "load_gate", lambda: Measured(recovered))
     (tmp_path / "linkage.yaml").write_text(TEXT.replace("refuse", above))
     (tmp_path / "a.csv").write_text("id,surname\n1,smith\n2,jones\n")
     arguments = ["leakage", str(tmp_path / "linkage.yaml"), "--records", str(tmp_path / "a.csv")]
     arguments += ["--json", str(tmp_path / "out.json")]
-    ran = CliRunner().invoke(build(Party(Side.ALICE, "Alice"), lambda: Measured(recovered)), arguments)
+    ran = CliRunner().invoke(build(Party(Side.ALICE, "Alice")), arguments)
     assert ran.exit_code == status
     assert f"{recovered:.1%}" in ran.output
     assert "2.0%" not in ran.output, "only the worst of a field"

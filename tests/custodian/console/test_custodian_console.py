@@ -21,6 +21,7 @@ from gemel.custodian.console.leaving import in_units, messages
 from gemel.custodian.console.project_words import described, rows
 from gemel.custodian.console.shares import seen_share
 from gemel.custodian.service import CustodianService
+from gemel.custodian.steps.run_provenance import run_provenance
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.coordinator.console.served import BASE
 from tests.custodian.conftest import SPECIFICATION
@@ -276,12 +277,13 @@ def test_what_would_leave_is_bounded_by_what_is_sent(make_world) -> None:
 
 def test_a_share_is_shown_in_counts(tmp_path) -> None:
     frame = pl.DataFrame({"identifier": ["a7", "a9"], "link_id": ["ab" * 8, "cd" * 8], "link_probability": [1.0, 0.5]})
-    frame.write_parquet(tmp_path / "links.parquet")
+    provenance = run_provenance(load_specification(SPECIFICATION, "test"), "a run", "links", [Side.ALICE], exact=False)
+    frame.write_parquet(tmp_path / "links.parquet", metadata=provenance.metadata())
     (tmp_path / "statistics.json").write_text("{}")
     found = seen_share(tmp_path)
     assert [(each.name, each.rows) for each in found.tables] == [("links.parquet", 2)]
     assert [name for name, _ in found.others] == ["statistics.json"]
-    assert found.provenance is None
+    assert found.provenance == provenance
     with pytest.raises(GemelError, match="no longer where your service has written it"):
         seen_share(tmp_path / "none")
 
