@@ -12,7 +12,7 @@ from benchmarks._in_process import KEY as SEED
 from benchmarks._in_process import signed
 from gemel.carole.assessment import Combined, combine
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.extended_latent import BayesFactors, ExtendedSettings, Values, Variable, WeightedPairs
 from gemel.carole.extended_latent.estimation import estimate
 from gemel.common.parties import Side

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.quality import claim_of
-from gemel.carole.engine.result import Linkage, ScoredPairs
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.decision.quality import claim_of
+from gemel.carole.engine.run.result import Linkage, ScoredPairs
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import (
     Quality,
     best_threshold,

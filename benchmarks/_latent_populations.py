@@ -14,7 +14,7 @@ from benchmarks.papers._census import LEVELS, census
 from benchmarks.papers.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files
 from benchmarks.survey import surveys
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
 from gemel.carole.extended_latent import (
     ArrayPairs,

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from benchmarks.modes import NOISE, RESOURCES, people
 from gemel.carole.engine import LinkagePlan, compare
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.coded_links import micro_aggregated
-from gemel.carole.engine.held_sets import contribution_of
-from gemel.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
-from gemel.carole.engine.resolution_request import ResolutionRequest
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.decision.coded_links import micro_aggregated
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
+from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES

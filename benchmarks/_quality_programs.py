@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged_pairs, linked, persons
-from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.fellegi_sunter import LinkPosterior, assigned
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gemel.carole.engine.resolution_exchange import decide, open_handles, sealed_result
-from gemel.carole.engine.resolution_request import unpack_request
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.resolution.resolution_exchange import decide, open_handles, sealed_result
+from gemel.carole.engine.resolution.resolution_request import unpack_request
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.parties import Role, Side
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.reader import Reader

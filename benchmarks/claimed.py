@@ -21,8 +21,8 @@ from scipy.stats import binomtest
 from benchmarks._built_files import CHECK, built_files, built_plan, matches_of, with_built_decoys
 from benchmarks._in_process import persons, signed
 from gemel.carole.engine import Linkage, Resources, link
-from gemel.carole.engine.quality import claim_of
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.decision.quality import claim_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import matching_pairs
 from gemel.carole.evaluation.quality_estimate import Claim, Interval
 from gemel.common.parties import Side

@@ -24,7 +24,7 @@ import polars as pl
 from benchmarks._cluster_processes import ClusterProcesses
 from benchmarks._stored_files import StoredFiles
 from gemel.carole.engine import LinkagePlan, Resources, compare
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.signature_sets import SignatureSet

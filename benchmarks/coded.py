@@ -21,12 +21,12 @@ from benchmarks.modes import people
 from gemel.carole.assessment import Combined, combine, combine_coded
 from gemel.carole.assessment.combined_assessment import assess
 from gemel.carole.engine import Linkage, Resources, compare, conclude
-from gemel.carole.engine.coded_links import CodedLinks, Expected, coded_links
-from gemel.carole.engine.held_sets import contribution_of
-from gemel.carole.engine.resolution_exchange import expected_elsewhere
-from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
-from gemel.carole.engine.run_documents import findings
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.decision.coded_links import CodedLinks, Expected, coded_links
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.resolution.resolution_exchange import expected_elsewhere
+from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import judged, persons, signed
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged, persons, signed
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.plan import Dependence
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.plan import Dependence
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
 from gemel.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
 from gemel.carole.fellegi_sunter.belief import believed_model

@@ -21,9 +21,9 @@ from scipy.sparse.csgraph import connected_components
 
 from benchmarks._in_process import persons, signed
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.one_file import deduplicate
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.linkage.one_file import deduplicate
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.common.parties import Side

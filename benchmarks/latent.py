@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers._attribution import attribute
-from gemel.carole.engine.parallel import in_order
+from gemel.carole.engine.run.parallel import in_order
 from gemel.carole.evaluation.classes import tied_classes
 from gemel.carole.evaluation.curve import curve_of
 from gemel.carole.extended_latent import Values, Variable, fit_extended

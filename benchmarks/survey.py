@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import MEMORY, THREADS, JudgedLinks, judged, persons, signed
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import matching_pairs
 from gemel.carole.fellegi_sunter import LinkPosterior, assigned, match_weights
 from gemel.common.parties import Side

@@ -24,8 +24,8 @@ from benchmarks._in_process import KEY, MEMORY
 from benchmarks.papers.se17 import ALICE, BOB, KEYS, PRECISION, Files
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import expected_precision_recall
 from gemel.carole.fellegi_sunter.dependence import estimation
 from gemel.common.parties import Side

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.papers._se17_services import SETTINGS, Draw, settled
 from benchmarks.papers.se17 import METHODS, SURNAMES_OF_FILES, Outcome, drawn_files, interval, linked
-from gemel.carole.engine.selection import KEPT_PROBABILITY
+from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
 from gemel.carole.evaluation.classes import TiedClasses
 from gemel.carole.evaluation.curve import curve_of
 

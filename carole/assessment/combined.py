@@ -17,10 +17,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.coded_links import GROUP
-from gemel.carole.engine.resolution_exchange import MIN_PROBABILITY
-from gemel.carole.engine.resolution_result import ResolutionResult
-from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.decision.coded_links import GROUP
+from gemel.carole.engine.resolution.resolution_exchange import MIN_PROBABILITY
+from gemel.carole.engine.resolution.resolution_result import ResolutionResult
+from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError

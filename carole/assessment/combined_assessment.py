@@ -27,8 +27,8 @@ from gemel.carole.assessment.memory import left_for_uniques
 from gemel.carole.assessment.options import options
 from gemel.carole.assessment.publication import publication
 from gemel.carole.assessment.released_counts import counted, pack
-from gemel.carole.engine.near_copies import NearCopies
-from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.linkage.near_copies import NearCopies
+from gemel.carole.engine.run.resources import Resources
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
 from gemel.common.documents.linkage_document import LinkageDocument

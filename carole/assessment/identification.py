@@ -23,7 +23,7 @@ from gemel.carole.assessment.expected_matches import (
 from gemel.carole.assessment.keys import key_file
 from gemel.carole.assessment.largest_risk import largest_risk
 from gemel.carole.assessment.measures import Measure
-from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.run.resources import Resources
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemel.carole.assessment.measures import Measure
-from gemel.carole.engine.near_copies import PARTNERS, NearCopies
+from gemel.carole.engine.linkage.near_copies import PARTNERS, NearCopies
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.parties import Side
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gemel.carole.cluster.remote import carried_out
 from gemel.carole.cluster.settings import TRIES
 from gemel.carole.cluster.tls import unreachable
-from gemel.carole.engine.unit_pool import LostUnitError
+from gemel.carole.engine.run.unit_pool import LostUnitError
 from gemel.common.errors import GemelError
 from gemel.common.logging_setup import log, place_of
 

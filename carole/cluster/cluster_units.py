@@ -14,9 +14,9 @@ from gemel.carole.cluster.installed import differences, installed
 from gemel.carole.cluster.remote import WorkerFacts, facts, forget, itself, other_installation
 from gemel.carole.cluster.settings import CONNECT_SECONDS, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
-from gemel.carole.engine.contribution import SetReference
-from gemel.carole.engine.memory import MemoryBudget, mebibytes
-from gemel.carole.engine.unit_pool import UnitPool
+from gemel.carole.engine.run.contribution import SetReference
+from gemel.carole.engine.run.memory import MemoryBudget, mebibytes
+from gemel.carole.engine.run.unit_pool import UnitPool
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log
 

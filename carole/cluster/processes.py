@@ -16,8 +16,8 @@ from gemel.carole.cluster.configuration import SchedulerConfiguration, WorkerCon
 from gemel.carole.cluster.installed import installed
 from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
-from gemel.carole.store.blobs import Blobs
-from gemel.carole.store.payload_source import PayloadSource, provide
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.payload_source import PayloadSource, provide
 from gemel.common.configuration import load_configuration
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
@@ -88,7 +88,7 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     use_dask()
     from distributed import Worker
 
-    from gemel.carole.engine import shard_work
+    from gemel.carole.engine.pairs import shard_work
 
     begin_log("worker", configuration.log_level)
     vault = Vault(open_wrapper(configuration.wrapping, configuration.keys / WRAPPING))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gemel.carole.cluster.installed import differences, installed
-from gemel.carole.engine.contribution import SetReference
-from gemel.carole.store.payload_source import provided
+from gemel.carole.engine.run.contribution import SetReference
+from gemel.carole.store.payloads.payload_source import provided
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log, place_of
 

@@ -5,15 +5,15 @@ it needs of the contributions (`whole_files`, `block_keyed_files`). In block-key
 which sees signatures, and `conclude`, which sees which rows are one record. No input or output, no calls to a service.
 """
 
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.conclusion import conclude
-from gemel.carole.engine.contribution import Contribution
-from gemel.carole.engine.linking import link
-from gemel.carole.engine.local import compare
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.plan_parts import FieldPlan, RulePlan
-from gemel.carole.engine.resources import Resources
-from gemel.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
+from gemel.carole.engine.decision.conclusion import conclude
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.linkage.linking import link
+from gemel.carole.engine.linkage.local import compare
+from gemel.carole.engine.run.contribution import Contribution
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import FieldPlan, RulePlan
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
 
 __all__ = [
     "Candidates",

@@ -10,8 +10,8 @@ from gemel.carole.notification.messages import certificate_messages, messages
 from gemel.carole.notification.section import WayConfiguration
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
-from gemel.carole.store.encrypted_payloads import Clock
 from gemel.carole.store.outbox import Notice
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.store import milliseconds
 from gemel.common.logging_setup import log
 from gemel.common.parties import Role

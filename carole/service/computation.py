@@ -17,7 +17,7 @@ from gemel.carole.service.computation_sessions import Absence, Session, Sessions
 from gemel.carole.service.computed_run import ComputedRun, computed_run, require_size
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.message_relay import MessagePart
-from gemel.carole.store.stored_sets import StoredSet
+from gemel.carole.store.payloads.stored_sets import StoredSet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log
 from gemel.common.parties import Side

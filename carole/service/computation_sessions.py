@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gemel.carole.service.message_relay import CAPACITY_BYTES, Link
-from gemel.carole.store.stored_sets import StoredContribution
+from gemel.carole.store.payloads.stored_sets import StoredContribution
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log
 from gemel.common.parties import Side

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gemel.carole.projects import Project
 from gemel.carole.service.context import ServiceContext
 from gemel.carole.service.wire import approvals_to_wire
-from gemel.carole.store.stored_sets import StoredContribution
+from gemel.carole.store.payloads.stored_sets import StoredContribution
 from gemel.carole.store.uploads import SharesOfUpload
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side

@@ -11,8 +11,8 @@ from gemel.carole.assessment.differences import EarlierRelease
 from gemel.carole.assessment.ladders import Ladder
 from gemel.carole.assessment.protected import Protected, protected
 from gemel.carole.assessment.released_counts import coding, unpack
-from gemel.carole.engine.near_copies import NearCopies
-from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.linkage.near_copies import NearCopies
+from gemel.carole.engine.run.resources import Resources
 from gemel.carole.projects import PolicyDecision, Project
 from gemel.carole.store import Store
 from gemel.carole.store.release_record import COUNTS

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from gemel.carole.assessment import combine, near_copies_warnings
 from gemel.carole.engine import link
-from gemel.carole.engine.decoy_pairs import records_and_decoys
-from gemel.carole.engine.near_copies import near_copies
-from gemel.carole.engine.resources import Resources
-from gemel.carole.engine.run_documents import findings
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.linkage.near_copies import near_copies
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects import Project
 from gemel.carole.service.computing import Computing
 from gemel.carole.service.ending import end_run

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from gemel.carole.assessment import near_copies_warnings
 from gemel.carole.engine import Contribution, compare
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.near_copies import near_copies
-from gemel.carole.engine.request_order import request_order
-from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request
-from gemel.carole.engine.resources import Resources
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.linkage.near_copies import near_copies
+from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects import JoinedBy
 from gemel.carole.service.known_records import known_records
 from gemel.carole.service.stages import Note

@@ -16,14 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from gemel.carole.assessment import combine_coded
-from gemel.carole.engine.coded_links import Expected
-from gemel.carole.engine.near_copies import near_copies
-from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
-from gemel.carole.engine.resolution_request import unpack_request
-from gemel.carole.engine.resolution_result import unpack_result
-from gemel.carole.engine.resources import Resources
-from gemel.carole.engine.result_check import check_result
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.decision.coded_links import Expected
+from gemel.carole.engine.linkage.near_copies import near_copies
+from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
+from gemel.carole.engine.resolution.resolution_request import unpack_request
+from gemel.carole.engine.resolution.resolution_result import unpack_result
+from gemel.carole.engine.resolution.result_check import check_result
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.service.computing import Computing
 from gemel.carole.service.ending import end_run
 from gemel.carole.service.requesting import contributions, request_compared, where_of

@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import Terms, lead
-from gemel.carole.engine.specified import plan_of
 from gemel.carole.service.computing import Computing, own_contribution
 from gemel.carole.service.requesting import request_rows
 from gemel.carole.service.stages import Note

@@ -31,8 +31,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.shown_pairs import ShownPairs, shown_pairs
+from gemel.carole.engine.resolution.shown_pairs import ShownPairs, shown_pairs
+from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.keys.sealing import SealContext, seal

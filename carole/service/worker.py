@@ -46,8 +46,8 @@ from gemel.common.rpc.status import for_others, passes
 from gemel.common.specification import load_specification
 
 if TYPE_CHECKING:
-    from gemel.carole.engine.resources import Resources
-    from gemel.carole.engine.unit_pool import UnitPools
+    from gemel.carole.engine.run.resources import Resources
+    from gemel.carole.engine.run.unit_pool import UnitPools
     from gemel.carole.service.computing import Computing
 
 POLL_SECONDS = 0.2
@@ -142,7 +142,7 @@ class Worker:
 
     @cached_property
     def _resources(self) -> Resources:
-        from gemel.carole.engine.resources import Resources
+        from gemel.carole.engine.run.resources import Resources
 
         limits = self._configuration.limits
         return Resources(limits.worker_bytes, limits.worker_threads, _units(self._configuration.engine))

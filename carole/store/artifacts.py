@@ -19,8 +19,8 @@ from gemel.carole.projects.operations import Outcome, require_waiting
 from gemel.carole.projects.restoration import refuse_standstill
 from gemel.carole.store.changes import Change, Changes
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import EncryptedPayloads, chunk_conflict
-from gemel.carole.store.payload_reader import PayloadReader
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, chunk_conflict
+from gemel.carole.store.payloads.payload_reader import PayloadReader
 from gemel.carole.store.tables import artifacts, payloads
 from gemel.carole.store.view import not_found, read_project
 from gemel.carole.store.writing import Owned, writing

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from gemel.carole.projects.operations import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
 from gemel.common.audit import AuditEntry, Checkpoint, merkle
 from gemel.common.audit.entry import canonical, new_salt

@@ -26,11 +26,11 @@ from sqlalchemy.engine import make_url
 
 from gemel.carole.bucket import Bucket
 from gemel.carole.store import audit, audit_check
-from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.clock_guard import believe
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
 from gemel.carole.store.migrations import migrate, schema_version
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.provision import claimed, new_place, record_upgrade, require_unused
 from gemel.carole.store.restoring import record_restoration
 from gemel.carole.store.tables import chunks, metadata

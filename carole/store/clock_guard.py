@@ -15,7 +15,7 @@ from gemel.carole.projects.operations import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, tenure
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import meta
 from gemel.common.errors import ErrorCode, GemelError
 

@@ -15,9 +15,9 @@ from sqlalchemy.engine import make_url
 
 from gemel.carole.projects import RunState, State
 from gemel.carole.store.audit import last
-from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import counts_due
 from gemel.carole.store.retention import results_due, uploads_due
 from gemel.carole.store.run_queue import LEASE_MS

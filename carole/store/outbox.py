@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, select, update
 
 from gemel.carole.store import audit
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import audit as audit_table
 from gemel.carole.store.tables import meta, notices
 from gemel.common.audit import AuditEntry

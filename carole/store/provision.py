@@ -20,10 +20,10 @@ from gemel.carole.projects.operations import Entry
 from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, clock_guard, tenure
-from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.database import Database, Prepare, newest_schema
-from gemel.carole.store.encrypted_payloads import Clock, newest
 from gemel.carole.store.migrations import migrate, schema_version
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.encrypted_payloads import Clock, newest
 from gemel.carole.store.tables import payloads
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.keys.identity import Identity

@@ -27,9 +27,9 @@ from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Changes, project_columns
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
 from gemel.carole.store.former_projects import FormerProjects, former_projects
 from gemel.carole.store.known_projects import KnownProjects
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import projects
 from gemel.carole.store.view import read_project
 from gemel.common.errors import ErrorCode, GemelError

@@ -22,7 +22,7 @@ from gemel.carole.projects import Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import EncryptedPayloads
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
 from gemel.carole.store.release_record import COUNTS
 from gemel.carole.store.tables import audit, payloads, projects, releases, results, runs
 from gemel.carole.store.view import read_project

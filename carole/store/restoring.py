@@ -21,10 +21,10 @@ from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.restoration import concerns
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, tenure
-from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.database import Database, newest_schema
-from gemel.carole.store.encrypted_payloads import Clock, newest
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.encrypted_payloads import Clock, newest
 from gemel.carole.store.provision import claimed
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.tables import audit_checkpoints, meta, payloads, projects, results

@@ -16,7 +16,7 @@ from gemel.carole.projects import Grant, Project, State, operations
 from gemel.carole.projects.restoration import refuse_standstill
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import EncryptedPayloads, erased
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, erased
 from gemel.carole.store.tables import payloads, results
 from gemel.carole.store.view import not_found, read_project
 from gemel.carole.store.writing import Owned, writing

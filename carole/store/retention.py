@@ -8,7 +8,7 @@ from gemel.carole.projects import RunState, State, operations
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.clock_guard import DAY_MS, ClockGuard
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import counts_due
 from gemel.carole.store.tables import payloads, projects, runs, uploads
 from gemel.common.parties import Side

@@ -21,7 +21,7 @@ from gemel.carole.projects.restoration import standstill
 from gemel.carole.store.artifacts import Artifacts
 from gemel.carole.store.changes import Change, Changes
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock
+from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import of_custodians
 from gemel.carole.store.results import Results
 from gemel.carole.store.run_queue import LEASE_MS, PAUSE_MS, free, gave_way, waiting

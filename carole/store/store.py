@@ -12,15 +12,15 @@ from sqlalchemy import select
 from gemel.carole.bucket import Bucket
 from gemel.carole.store import audit
 from gemel.carole.store.artifacts import Artifacts
-from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.clock_guard import ClockGuard
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import Clock, EncryptedPayloads, newest
 from gemel.carole.store.granted_variables import GrantedVariables
 from gemel.carole.store.monitoring import Monitoring
 from gemel.carole.store.outbox import Outbox
 from gemel.carole.store.ownership import Ownership
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.encrypted_payloads import Clock, EncryptedPayloads, newest
 from gemel.carole.store.registry import Registry
 from gemel.carole.store.releases import Releases
 from gemel.carole.store.restoring import Restorations

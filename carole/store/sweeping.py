@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, exists, or_, select, update
 
-from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.database import Database
+from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.tables import artifacts, chunks, payloads, projects, results, runs, uploads
 
 

@@ -17,12 +17,12 @@ from sqlalchemy import Connection, Row, select
 from gemel.carole.projects import Upload, operations
 from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.store.audit import log_name
-from gemel.carole.store.blobs import Blobs
 from gemel.carole.store.changes import Changes
-from gemel.carole.store.chunk_packing import pack
 from gemel.carole.store.database import Database
-from gemel.carole.store.encrypted_payloads import EncryptedPayloads, erased
-from gemel.carole.store.integrity import (
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.chunk_packing import pack
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, erased
+from gemel.carole.store.payloads.integrity import (
     MAX_RANGES,
     check_place,
     gaps_error,
@@ -31,10 +31,10 @@ from gemel.carole.store.integrity import (
     sealed_seeds_from_text,
     validate_payload,
 )
-from gemel.carole.store.payload_reader import PayloadReader
-from gemel.carole.store.payload_reference import PayloadReference
+from gemel.carole.store.payloads.payload_reader import PayloadReader
+from gemel.carole.store.payloads.payload_reference import PayloadReference
+from gemel.carole.store.payloads.stored_sets import StoredContribution
 from gemel.carole.store.quota import Quota
-from gemel.carole.store.stored_sets import StoredContribution
 from gemel.carole.store.tables import uploads
 from gemel.carole.store.view import not_found, number, read_project, upload_of
 from gemel.common.errors import ErrorCode, GemelError

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from sqlalchemy import Connection
 
 from gemel.carole.store.changes import Change, Changes
-from gemel.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, StoredChunk
 from gemel.carole.store.tables import payloads as rows
 from gemel.common.errors import GemelError
 from gemel.common.keys.vault import DataKey

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Resources, compare
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.held_sets import contribution_of
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.held_sets import contribution_of
 from gemel.carole.engine.latent.known_records import KnownRecords
-from gemel.carole.engine.near_copies import near_copies
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.request_order import request_order
-from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
-from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.linkage.near_copies import near_copies
+from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.progress import Progress
 from gemel.common.signatures.layout import CODES

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.run.result import Linkage
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ import polars as pl
 
 from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.decoy_pairs import records_and_decoys
+from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from gemel.carole.engine.near_copies import near_copies
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.run_documents import findings
-from gemel.carole.engine.specified import plan_of, refuse_unidentified
+from gemel.carole.engine.linkage.near_copies import near_copies
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.specified import plan_of, refuse_unidentified
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine import Resources
-from gemel.carole.engine.candidates import Candidates
+from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.latent.known_records import KnownRecords
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
-from gemel.carole.engine.specified import plan_of
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.parties import Side
 from gemel.common.progress import Progress

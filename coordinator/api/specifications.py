@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from gemel.carole.engine.specified import refuse_unidentified
+from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.frames import Records
 from gemel.common.specification import (
     Specification,

@@ -49,7 +49,7 @@ def run(
     that is held. Ended, it is typed again, and goes on where the project is. It ends with status 4 if the result was
     refused.
     """
-    from gemel.carole.engine.specified import refuse_unidentified
+    from gemel.carole.engine.run.specified import refuse_unidentified
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.client_configuration import report_language
     from gemel.coordinator.client.status_document import status_document
@@ -109,7 +109,7 @@ def _propose(
     as_json: bool,
 ) -> str:
     """Read a specification, show its mode, bring it to Carole; the project's name."""
-    from gemel.carole.engine.specified import refuse_unidentified
+    from gemel.carole.engine.run.specified import refuse_unidentified
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.terminal import show_mode
 

@@ -66,7 +66,7 @@ def check(
     With --rows, or --alice and --bob, it estimates bytes, seconds and memory of both custodians and of Carole, and ends
     with status 1 if one of Carole's limits is exceeded.
     """
-    from gemel.carole.engine.specified import refuse_unidentified
+    from gemel.carole.engine.run.specified import refuse_unidentified
     from gemel.common.pki.members import Members
     from gemel.common.specification import (
         encoding_digest,

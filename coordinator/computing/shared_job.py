@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.job import Terms, assist
-from gemel.carole.engine.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side

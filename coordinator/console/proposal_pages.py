@@ -110,7 +110,7 @@ def _text_of(form: Form) -> str:
 
 def _checked(text: str, project: str) -> tuple[dict[str, Any] | None, list[GemelError]]:
     """What a specification means, or all that is wrong with it, by place; `project`: whose it must be, if any's."""
-    from gemel.carole.engine.specified import refuse_unidentified
+    from gemel.carole.engine.run.specified import refuse_unidentified
 
     try:
         spec = load_specification(text, "the specification")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gemel.carole.engine.specified import refuse_unidentified
+from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from gemel.carole.engine.specified import refuse_unidentified
+from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.parties import Side

@@ -19,9 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.carole.engine import Resources
-from gemel.carole.engine.one_file import Deduplication, deduplicate
-from gemel.carole.engine.run_documents import findings
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.linkage.one_file import Deduplication, deduplicate
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed
 from gemel.common.language import LanguageCode

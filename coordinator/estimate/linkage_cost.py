@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemel.carole.blocking import CandidatePairs
-from gemel.carole.engine.local import KEPT_BYTES
-from gemel.carole.engine.preparation import SAMPLE_PAIRS
-from gemel.carole.engine.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
-from gemel.carole.engine.selection import MAX_PAIRS
-from gemel.carole.engine.sharded_pairs import set_memory
-from gemel.carole.engine.stream import PairStream
+from gemel.carole.engine.pairs.preparation import SAMPLE_PAIRS
+from gemel.carole.engine.pairs.selection import MAX_PAIRS
+from gemel.carole.engine.pairs.sharded_pairs import set_memory
+from gemel.carole.engine.pairs.stream import PairStream
+from gemel.carole.engine.run.memory import KEPT_BYTES
+from gemel.carole.engine.run.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.common.signatures.layout import SAMPLES, Layout, SetLayout
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.candidate_pairs import RulePairs

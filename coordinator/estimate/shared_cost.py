@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.compared_rows import PERMUTED_COPIES
 from gemel.carole.engine.shared.comparisons import comparison_of
-from gemel.carole.engine.specified import plan_of
 from gemel.common.sharing.output_bits import PairComparison
 from gemel.common.signatures.layout import GROUPS, SAMPLES, SetLayout
 from gemel.common.specification import Specification

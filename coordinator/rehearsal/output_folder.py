@@ -18,7 +18,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
-from gemel.carole.engine.specified import refuse_unidentified
+from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.documents.evaluation_document import EvaluationDocument, SchemeResult
 from gemel.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from gemel.common.errors import ErrorCode, GemelError

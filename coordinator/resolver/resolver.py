@@ -8,15 +8,15 @@ is.
 
 Where the linked records are assessed, the custodians also report to the resolver each record's row among those of the
 codes that Carole holds. Its answer names the links by these rows, in a way that nothing joins them to the requested
-pairs (`carole.engine.coded_links`).
+pairs (`carole.engine.decision.coded_links`).
 """
 
 from __future__ import annotations
 
-from gemel.carole.engine.request_check import check_request
-from gemel.carole.engine.resolution_exchange import decide, open_handles, sealed_result
-from gemel.carole.engine.resolution_request import unpack_request
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.resolution.request_check import check_request
+from gemel.carole.engine.resolution.resolution_exchange import decide, open_handles, sealed_result
+from gemel.carole.engine.resolution.resolution_request import unpack_request
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.audit.resolver_result import sign_result
 from gemel.common.keys.identity import Identity
 from gemel.common.parties import Side

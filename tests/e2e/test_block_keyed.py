@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from gemel.carole.engine import resolution_exchange as resolution
+from gemel.carole.engine.resolution import resolution_exchange as resolution
 from gemel.common.audit.resolver_result import sign_result, verify_result
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.engine.coded_links import GROUP
+from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
-from gemel.carole.engine.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.progress import Progress

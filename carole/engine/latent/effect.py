@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from gemel.carole.engine.latent.effect_of_values import LatentEffect, MovedDependence
-from gemel.carole.engine.probability_classes import FEWEST
-from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.engine.run.effect_of_values import LatentEffect, MovedDependence
+from gemel.carole.engine.run.probability_classes import FEWEST
+from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.extended_latent import ValueFit, Values, WeightedPairs
 from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
 from gemel.risk.models.bits import members

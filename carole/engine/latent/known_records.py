@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.archive import Arrays, array_of
-from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.run.archive import Arrays, array_of
+from gemel.carole.engine.run.plan_parts import LatentPlan
 from gemel.carole.extended_latent import ExtendedSettings, Values
 from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
 from gemel.common.signatures.layout import JOINT, TRAINING

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.plan_parts import LatentPlan
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.run.plan_parts import LatentPlan
 from gemel.carole.fellegi_sunter import FittedScheme
 from gemel.carole.fellegi_sunter.kernels import level_counts
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.estimated import rule_fields
+from gemel.carole.engine.decision.estimated import rule_fields
+from gemel.carole.engine.decision.refinement import refine
+from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.latent.priors import with_beliefs
-from gemel.carole.engine.memory import MemoryBudget
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.plan_parts import LatentPlan
-from gemel.carole.engine.refinement import refine
-from gemel.carole.engine.selection import KEPT_PROBABILITY, Selection, choose_classes
-from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.memory import MemoryBudget
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import LatentPlan
 from gemel.carole.extended_latent import BayesFactors, Classes, Pairs, Refitted
 from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
 from gemel.carole.extended_latent.classes import kept as keep

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.latent.effect import effect_of_values
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.plan_parts import LatentPlan
-from gemel.carole.engine.probability_classes import FEWEST
-from gemel.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.probability_classes import FEWEST
+from gemel.carole.engine.run.result import Explained, LatentResult, Linkage, ScoredPairs
 from gemel.carole.extended_latent import ExtendedFit, WeightedPairs
 from gemel.carole.extended_latent.explanation import explain_pairs
 from gemel.carole.extended_latent.refit import log_likelihood

@@ -7,9 +7,9 @@ cell it raised. She has both rows' signatures, which must stay apart from codes 
 
 from __future__ import annotations
 
-from gemel.carole.engine.coded_links import GROUP
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.row_numbers import n_distinct
+from gemel.carole.engine.decision.coded_links import GROUP
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.row_numbers import n_distinct
 from gemel.common.specification import Specification
 from gemel.risk.models import JointDistribution
 

@@ -13,19 +13,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.conclusion import conclude
-from gemel.carole.engine.estimated import fitted_scheme, scored_patterns
+from gemel.carole.engine.decision.conclusion import conclude
+from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
+from gemel.carole.engine.decision.refinement import worth_keeping
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.values import check_variables, values_of
 from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.step import extended
-from gemel.carole.engine.latent.values import check_variables, values_of
-from gemel.carole.engine.local import KEPT_BYTES
-from gemel.carole.engine.memory import MemoryBudget
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.plan_parts import LatentPlan
-from gemel.carole.engine.refinement import worth_keeping
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.selection import choose_patterns
+from gemel.carole.engine.pairs.selection import choose_patterns
+from gemel.carole.engine.run.memory import KEPT_BYTES, MemoryBudget
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.result import Linkage
 from gemel.carole.extended_latent import ArrayPairs
 from gemel.common.progress import Progress
 from gemel.common.signatures.signature_sets import SignatureSet

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.plan_parts import LatentPlan
-from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.result import Linkage
 from gemel.carole.extended_latent import ExtendedFit
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.message_words import listed

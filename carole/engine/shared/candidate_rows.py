@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from gemel.carole.blocking import Block, Part
 from gemel.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.run_warnings import LARGE_BLOCK
-from gemel.carole.engine.shards import Unit, refuse_above_limit, shards_of, units_of
+from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
+from gemel.carole.engine.pairs.shards import Unit, refuse_above_limit, shards_of, units_of
+from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.parties import Side
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.party_sets import PartyContribution

@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.local import Run
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.linkage.local import Run
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.shared.job import Led
 from gemel.carole.engine.shared.shared_files import FileSizes, SharedFiles
-from gemel.carole.engine.stream import KeptPairs
 from gemel.common.progress import Progress
 from gemel.common.signatures.party_sets import PartyContribution
 

@@ -24,9 +24,9 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.blocks_by_size import BlocksBySize
-from gemel.carole.engine.memory import MemoryBudget
-from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.run.blocks_by_size import BlocksBySize
+from gemel.carole.engine.run.memory import MemoryBudget
+from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows, rows_of_side
 from gemel.carole.engine.shared.compared_rows import ComparedRows, compared_rows
 from gemel.carole.engine.shared.named_places import check_places, packed_places, unpacked_places

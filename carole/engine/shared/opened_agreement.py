@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.packing import Packing
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.run.packing import Packing
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import FieldPlan
 from gemel.carole.engine.shared.opened_levels import OpenedRun, packed_vectors
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
 from gemel.common.progress import StageProgress

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
-from gemel.carole.engine.blocks_by_size import BlocksBySize
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.run_context import RunContext
-from gemel.carole.engine.run_warnings import without_key_warnings
+from gemel.carole.engine.pairs.run_warnings import without_key_warnings
+from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, table_of
+from gemel.carole.engine.pairs.unlinkable import FieldsPresent
+from gemel.carole.engine.run.blocks_by_size import BlocksBySize
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.run_context import RunContext
 from gemel.carole.engine.shared.opened_agreement import OpenedAgreement
 from gemel.carole.engine.shared.opened_levels import OpenedRun
-from gemel.carole.engine.stream import PART_PAIRS, KeptPairs, PairStream, table_of
-from gemel.carole.engine.unlinkable import FieldsPresent
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress

@@ -15,7 +15,7 @@ from gemel.carole.assessment import Assessment, assess
 from gemel.carole.assessment.joint_model import joint_model
 from gemel.carole.assessment.keys import key_file
 from gemel.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
-from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.run.resources import Resources
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.identification.special_uniques import suda
 from gemel.risk.identification.special_uniques.suda import largest_within

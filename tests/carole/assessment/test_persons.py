@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks._built_population import SMALL, specification
 from gemel.carole.assessment import Combined, assess, combine
-from gemel.carole.engine.result import ScoredPairs
+from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes

@@ -115,7 +115,7 @@ class HeldCluster(ClusterProcesses):
 @contextmanager
 def small_units(pairs: int = 2000):  # type: ignore[no-untyped-def]
     """Units of few pairs, so that a small file has many."""
-    from gemel.carole.engine import shards
+    from gemel.carole.engine.pairs import shards
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "UNIT_PAIRS", pairs)

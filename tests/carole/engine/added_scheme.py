@@ -34,8 +34,8 @@ def check() -> None:
     import numpy as np
 
     from gemel.carole.engine import Resources, link
-    from gemel.carole.engine.run_documents import findings
-    from gemel.carole.engine.specified import plan_of
+    from gemel.carole.engine.documents.run_documents import findings
+    from gemel.carole.engine.run.specified import plan_of
     from gemel.common.specification import json_schema, specification_notes
     from gemel.coordinator.reports.linkage import wording
     from tests.carole.engine.conftest import TwoFiles

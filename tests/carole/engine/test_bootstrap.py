@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.carole.engine.bootstrap import Decided, Fitted, drawn_matches, replicates
-from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.engine.decision.bootstrap import Decided, Fitted, drawn_matches, replicates
+from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.evaluation.quality_estimate import Claim
 from gemel.carole.fellegi_sunter import PatternCounts
 

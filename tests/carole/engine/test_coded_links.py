@@ -14,9 +14,9 @@ from benchmarks.coded import Resolved, assessed_specification, encoded, measured
 from benchmarks.modes import people
 from gemel.carole.assessment import assess, combine
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
-from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.decision.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
+from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side

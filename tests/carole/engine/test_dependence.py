@@ -9,8 +9,8 @@ from benchmarks._in_process import linked
 from benchmarks.dependence import kin
 from gemel.carole.blocking import CandidatePairs
 from gemel.carole.engine import LinkagePlan, Resources, link
-from gemel.carole.engine.outside_blocks import RandomPairs
-from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.pairs.outside_blocks import RandomPairs
 from gemel.carole.evaluation import quality
 from gemel.common.errors import GemelError
 from gemel.coordinator.demonstration.people import two_files

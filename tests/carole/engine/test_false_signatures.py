@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.modes import people
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side

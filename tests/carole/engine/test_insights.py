@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.documents.run_documents import findings
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from gemel.coordinator.client.run_progress import pairs_compared

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine import link
-from gemel.carole.engine.archive import packed, unpacked
+from gemel.carole.engine.inputs.values import values_of
 from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.priors import with_beliefs
-from gemel.carole.engine.latent.values import values_of
-from gemel.carole.engine.plan_parts import LatentPlan, VariablePlan
-from gemel.carole.engine.result import Linkage
+from gemel.carole.engine.run.archive import packed, unpacked
+from gemel.carole.engine.run.plan_parts import LatentPlan, VariablePlan
+from gemel.carole.engine.run.result import Linkage
 from gemel.carole.extended_latent import ExtendedSettings
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.documents.result_warning import result_warning

@@ -8,18 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.engine import LinkagePlan, link, local
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.conclusion import conclude
+from gemel.carole.engine import LinkagePlan, link
+from gemel.carole.engine.decision.conclusion import conclude
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.values import values_of
 from gemel.carole.engine.latent import refit as refitting
 from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from gemel.carole.engine.latent.values import values_of
-from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide
-from gemel.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
-from gemel.carole.engine.result import Linkage
-from gemel.carole.engine.run_documents import findings
-from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.engine.linkage import local
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
+from gemel.carole.engine.run.result import Linkage
 from gemel.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
 from gemel.carole.extended_latent import (
     ArrayPairs,

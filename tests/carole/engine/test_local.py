@@ -7,8 +7,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import gemel.carole.engine.stream as stream_module
-from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
+import gemel.carole.engine.pairs.stream as stream_module
+from gemel.carole.engine import (
+    FieldPlan,
+    LinkagePlan,
+    Resources,
+    RulePlan,
+    link,
+)
+from gemel.carole.engine.pairs import preparation
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
@@ -117,7 +124,7 @@ def test_threads_and_storage_change_nothing(files, blocked, monkeypatch):
     plan = files.plan(blocked=blocked)
     first = link(files.a, files.b, plan, Resources(2**28, 1), quiet)
     same(first, link(files.a, files.b, plan, Resources(2**28, 3), quiet))
-    monkeypatch.setattr("gemel.carole.engine.whole_pairs.STORED_SHARE", 0.0)
+    monkeypatch.setattr("gemel.carole.engine.pairs.whole_pairs.STORED_SHARE", 0.0)
     same(first, link(files.a, files.b, plan, Resources(2**28, 2), quiet))
 
 
@@ -142,7 +149,7 @@ def test_without_one_to_one_every_pair_above_the_threshold_is_a_link(files):
 
 
 def test_the_floor_rises_when_there_are_too_many_pairs(files, monkeypatch):
-    monkeypatch.setattr("gemel.carole.engine.selection.MAX_PAIRS", 250)
+    monkeypatch.setattr("gemel.carole.engine.pairs.selection.MAX_PAIRS", 250)
     run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, quiet)
     reach = int((run.patterns.count * (run.patterns.probability >= 0.5)).sum())
     assert len(run.pairs.row_a) <= max(250, reach)
@@ -177,7 +184,7 @@ def test_too_little_memory_is_refused_with_a_remedy(files, monkeypatch):
     with pytest.raises(GemelError, match=r"grant .* or more, or link smaller files") as caught:
         link(files.a, files.b, files.plan(blocked=False), Resources(1000, 1), quiet)
     assert caught.value.code == ErrorCode.MEMORY
-    monkeypatch.setattr("gemel.carole.engine.run_context.PATTERNS_SHARE", 1e-5)
+    monkeypatch.setattr("gemel.carole.engine.run.run_context.PATTERNS_SHARE", 1e-5)
     with pytest.raises(GemelError, match="distinct comparison vectors") as caught:
         link(files.a, files.b, files.plan(blocked=False), ENOUGH, quiet)
     assert caught.value.code == ErrorCode.MEMORY

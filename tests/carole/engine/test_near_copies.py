@@ -14,9 +14,9 @@ import pytest
 
 from benchmarks._leakage_invented import COPIES, PROBED, RECORDS, counted, honest, probed, short
 from benchmarks.modes import PEOPLE
-from gemel.carole.engine import near_copies as module
-from gemel.carole.engine.near_copies import PARTNERS, first_alike
-from gemel.carole.engine.plan_parts import FieldPlan
+from gemel.carole.engine.linkage import near_copies as module
+from gemel.carole.engine.linkage.near_copies import PARTNERS, first_alike
+from gemel.carole.engine.run.plan_parts import FieldPlan
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, load_specification
 from gemel.common.specification.model.assessment import NEAR_COPIES

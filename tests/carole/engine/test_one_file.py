@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.duplicates import copied, inside
 from gemel.carole.engine import Resources
-from gemel.carole.engine.local import Run
-from gemel.carole.engine.one_file import OneFile, deduplicate
+from gemel.carole.engine.linkage.local import Run
+from gemel.carole.engine.linkage.one_file import OneFile, deduplicate
 from gemel.carole.evaluation import quality
 from gemel.coordinator.demonstration.people import two_files
 from tests.carole.engine.progress import quiet

@@ -10,13 +10,13 @@ import pytest
 
 from benchmarks.modes import Linked, judged, people
 from gemel.carole.engine import Linkage, Resources, compare, conclude
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.held_sets import contribution_of
-from gemel.carole.engine.local import check_pairs
-from gemel.carole.engine.padded import conclude_padded, without
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.specified import plan_of
-from gemel.carole.engine.stream import KeptPairs
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.linkage.local import check_pairs
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.resolution.padded import conclude_padded, without
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side

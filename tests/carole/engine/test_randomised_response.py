@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import judged, link_in, people
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, Specification

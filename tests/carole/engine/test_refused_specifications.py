@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemel.carole.engine.specified import refuse_unidentified
+from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification import Specification, load_specification
 from tests.specifications import heading

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gemel.carole.engine.coded_links import GROUP
+from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.latent.reported_joint import of_few_links, reported_joint
-from gemel.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
-from gemel.carole.engine.resolution_request import ResolutionRequest
+from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
+from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.common.specification import ReleaseSpec, Specification
 from gemel.coordinator.demonstration.people.insured import insured_specification
 from tests.carole.engine.test_latent import PLAN, Insured

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification

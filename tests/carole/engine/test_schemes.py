@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import LinkagePlan, Resources, link
-from gemel.carole.engine.run_documents import findings
+from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.fellegi_sunter import SCHEMES
 from gemel.common.errors import GemelError
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.packing import Packing
-from gemel.carole.engine.plan import LinkagePlan
-from gemel.carole.engine.vectors import ComparisonVectors
+from gemel.carole.engine.pairs.vectors import ComparisonVectors
+from gemel.carole.engine.run.packing import Packing
+from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 
 

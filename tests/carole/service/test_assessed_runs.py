@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.engine.resources import Resources
+from gemel.carole.engine.run.resources import Resources
 from gemel.carole.projects import Grant, KeyReport, Policy, RunState, State
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.registry import NewProject

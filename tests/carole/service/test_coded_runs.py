@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from gemel.carole.engine.resolution_exchange import ResolvedHandles, decide, sealed_result
-from gemel.carole.engine.resolution_request import unpack_request
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, sealed_result
+from gemel.carole.engine.resolution.resolution_request import unpack_request
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects import RunState, State, operations
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from benchmarks._leakage_invented import COPIES, PROBED, honest, probed
-from gemel.carole.engine.resolution_exchange import decide, sealed_result
-from gemel.carole.engine.resolution_request import unpack_request
-from gemel.carole.engine.resources import Resources
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.resolution.resolution_exchange import decide, sealed_result
+from gemel.carole.engine.resolution.resolution_request import unpack_request
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects import State
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of

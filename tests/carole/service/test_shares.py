@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine import Linkage, LinkagePlan, Resources, link
-from gemel.carole.engine.probability_classes import FEWEST
-from gemel.carole.engine.run_documents import findings
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.run.probability_classes import FEWEST
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from gemel.carole.service.shares import shares
 from gemel.common.errors import ErrorCode, GemelError

@@ -181,7 +181,7 @@ def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deploy
     program.write_text(
         "import os, sys\n"
         "from gemel.carole.service import worker\n"
-        "from gemel.carole.store.encrypted_payloads import EncryptedPayloads\n"
+        "from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads\n"
         "real = EncryptedPayloads.store\n"
         "def dies(*arguments):\n"
         "    real(*arguments)\n"

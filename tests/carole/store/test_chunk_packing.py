@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.projects import State
-from gemel.carole.store import Store, chunk_packing
-from gemel.carole.store.blobs import Blobs
-from gemel.carole.store.chunk_packing import groups
-from gemel.carole.store.encrypted_payloads import StoredChunk
+from gemel.carole.store import Store
+from gemel.carole.store.payloads import chunk_packing
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.chunk_packing import groups
+from gemel.carole.store.payloads.encrypted_payloads import StoredChunk
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import OVERHEAD_BYTES
 from gemel.common.parties import Role, Side

@@ -11,8 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
-from gemel.carole.store import Store, chunk_packing
-from gemel.carole.store.blobs import Blobs
+from gemel.carole.store import Store
+from gemel.carole.store.payloads import chunk_packing
+from gemel.carole.store.payloads.blobs import Blobs
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import OVERHEAD_BYTES
 from gemel.common.parties import Side

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemel.carole.store import Store, payload_source
-from gemel.carole.store.blobs import Blobs
-from gemel.carole.store.payload_source import PayloadSource, provide
-from gemel.carole.store.stored_sets import SetElsewhere, StoredContribution
+from gemel.carole.store import Store
+from gemel.carole.store.payloads import payload_source
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.payload_source import PayloadSource, provide
+from gemel.carole.store.payloads.stored_sets import SetElsewhere, StoredContribution
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import DataKey, Vault
 from gemel.common.keys.wrapping import WrappingKeys

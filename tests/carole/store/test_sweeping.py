@@ -57,7 +57,7 @@ import os, signal, sys
 from pathlib import Path
 from gemel.carole.projects import operations
 from gemel.carole.store import Store
-from gemel.carole.store.encrypted_payloads import EncryptedPayloads
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
 from gemel.carole.store.database import Database
 from gemel.carole.store.runs import Lease
 from gemel.common.keys.identity_configuration import open_identity

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources, compare
-from gemel.carole.engine.held_sets import contribution_of
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side

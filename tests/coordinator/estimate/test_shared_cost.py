@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparisons import comparison_of
-from gemel.carole.engine.specified import plan_of
 from gemel.common.parties import Side
 from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.pair_levels import compare_pairs

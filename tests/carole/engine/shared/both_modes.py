@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 
 from gemel.carole.engine import Resources, compare
-from gemel.carole.engine.candidates import Candidates
-from gemel.carole.engine.contribution import Contribution
-from gemel.carole.engine.held_sets import contribution_of
-from gemel.carole.engine.plan import LinkagePlan
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.contribution import Contribution
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import Led, RowParts, Terms, assist, lead
-from gemel.carole.engine.specified import plan_of
-from gemel.carole.engine.stream import KeptPairs
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side

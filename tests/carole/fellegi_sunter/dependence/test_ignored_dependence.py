@@ -12,8 +12,8 @@ from benchmarks.ignored_dependence import FIELDS, files, ratio
 from benchmarks.latent_rehearsal import SPEC
 from benchmarks.latent_rehearsal import files as insurers
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.run_documents import findings
-from gemel.carole.engine.specified import plan_of
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.dependence.diagnosis import CERTAIN, STRONG, Misfit, ignored_dependence
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.common.documents.result_warning import ResultWarning

@@ -1,0 +1,149 @@
+"""Links between rows of the two sets of codes, as a resolver reports them: enough for the assessment, but no join.
+
+In mode block_keyed Carole knows candidate pairs of rules' rows with their comparison vectors. She must also know which
+rows of codes are linked, but not which candidate a link is. So the list is sorted by its rows, whose order is random,
+and its probabilities are micro-aggregated: an exact one is that of few comparison vectors and would join the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.run.archive import malformed
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.row_numbers import n_distinct
+from gemel.common.errors import GemelError
+
+GROUP = 20
+"""Minimum number of links with the same probability."""
+
+WIDTH = 0.01
+"""A group includes every link whose probability is at most this much above its lowest."""
+
+PRECISION_DIGITS = 4
+"""Decimals of the precision that a document claims."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class CodedLinks:
+    """Links by their rows in the sets of codes.
+
+    Attributes
+    ----------
+    row_a, row_b : ndarray of int32, shape (n_links,)
+        Ascending by Alice's row, then Bob's; no pair twice.
+    probability : ndarray of float64, shape (n_links,)
+        Link probabilities, micro-aggregated.
+    """
+
+    row_a: NDArray[np.int32] = dataclass_field(repr=False)
+    row_b: NDArray[np.int32] = dataclass_field(repr=False)
+    probability: NDArray[np.float64] = dataclass_field(repr=False)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What Carole knows of a resolver's links by rows of codes: records of both files, and whether each has one link
+    at most."""
+
+    n_a: int
+    n_b: int
+    one_to_one: bool
+
+
+def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[np.int32]) -> CodedLinks:
+    """The links of a resolved linkage.
+
+    Parameters
+    ----------
+    linkage
+        Its pairs' rows are handles.
+    codes_a, codes_b : ndarray of int32, shape (n_handles,)
+        Row of each handle's record in Alice's and in Bob's set of codes.
+    """
+    pairs, links = linkage.pairs, linkage.links
+    row_a, row_b = codes_a[pairs.row_a[links]], codes_b[pairs.row_b[links]]
+    order = np.lexsort((row_b, row_a))
+    probability = micro_aggregated(np.clip(pairs.link_probability[links], 0.0, 1.0))
+    return CodedLinks(row_a[order], row_b[order], probability[order])
+
+
+def check_coded(links: CodedLinks, precision: float | None, expected: Expected) -> None:
+    """Accept only links that agree with the rest of a result.
+
+    Parameters
+    ----------
+    links
+        From the resolver; as many as there are links.
+    precision
+        Mean link probability of the links as the result's document states it, to `PRECISION_DIGITS`; None: it does
+        not.
+
+    Raises
+    ------
+    GemelError
+        UPLOAD_CORRUPT for rows that do not exist, are out of order or used too often, or probabilities that are not
+        those of groups of links, or have another mean than the links.
+    """
+    for row, bound in ((links.row_a, expected.n_a), (links.row_b, expected.n_b)):
+        if len(row) and (int(row.min()) < 0 or int(row.max()) >= bound):
+            raise _malformed("a row of codes that does not exist")
+        if expected.one_to_one and n_distinct(row) != len(row):
+            raise _malformed("two links with the same row of codes")
+    place = links.row_a.astype(np.int64) << 32 | links.row_b
+    if (place[1:] <= place[:-1]).any():
+        raise _malformed("links out of order by rows of codes, or repeated")
+    # Written so that NaN is refused.
+    if not ((links.probability >= 0) & (links.probability <= 1)).all():
+        raise _malformed("numbers that are no probabilities")
+    sizes = np.unique(links.probability, return_counts=True)[1]
+    if len(sizes) > 1 and int(sizes.min()) < GROUP:
+        raise _malformed("probabilities other than the means of the links' groups")
+    rounding = 0.5 * 10.0**-PRECISION_DIGITS + _ROUNDING
+    if precision is not None and len(links.row_a) and abs(float(links.probability.mean()) - precision) > rounding:
+        raise _malformed("probabilities with another mean than the links'")
+
+
+def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities each shared by at least `GROUP` links, or by all where there are fewer.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n,)
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The mean of each one's group; the total is unchanged.
+
+    Notes
+    -----
+    From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; the remaining links
+    at the top join the last group. There are at most 1 / `WIDTH` + 1 groups. O(n log n).
+    """
+    n = len(probability)
+    order = np.argsort(probability, kind="stable")
+    ascending = probability[order]
+    begins = [0]
+    while True:
+        start = begins[-1]
+        reach = int(np.searchsorted(ascending, ascending[start] + WIDTH, side="right")) if n else 0
+        end = max(start + GROUP, reach)
+        if n - end < GROUP:
+            break
+        begins.append(end)
+    sizes = np.diff([*begins, n])
+    means = np.add.reduceat(ascending, begins) / sizes if n else np.empty(0)
+    found = np.empty(n)
+    found[order] = np.repeat(means, sizes)
+    return np.clip(found, 0.0, 1.0)
+
+
+def _malformed(got: str) -> GemelError:
+    return malformed(got, "the resolver's links by rows of codes are not those of its result")

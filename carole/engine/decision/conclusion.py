@@ -1,0 +1,124 @@
+"""From comparison results to links: the second half of a run, in which it must be known which rows are one record.
+
+The first half compares signatures, counts and keeps pairs (`local`). This half estimates under the assignment and
+decides, from counts of comparison vectors and from pairs of row numbers, and needs no signature. In block-keyed mode it
+is done by a resolver who has none: rows are then handles from the custodians, the same for a record under every rule.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.decoy_pairs import DecoySource
+from gemel.carole.engine.decision.drawing import Drawing
+from gemel.carole.engine.decision.estimated import estimated, rule_fields
+from gemel.carole.engine.decision.quality import claim_of, quality_warnings
+from gemel.carole.engine.decision.quality_estimates import quality_estimates
+from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
+from gemel.carole.engine.pairs.duplicates import duplicate_warnings, duplicates
+from gemel.carole.engine.pairs.run_warnings import number_warnings, recall_warnings
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.pairs.unlinkable import best_possible
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.fellegi_sunter import FittedScheme, blocking_recall
+from gemel.carole.fellegi_sunter.recall import key_agreement
+from gemel.common.progress import Progress
+
+
+def conclude(
+    found: Candidates,
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    plan: LinkagePlan,
+    progress: Progress,
+    fitted: FittedScheme | None = None,
+    decoys: DecoySource | None = None,
+) -> tuple[Linkage, NDArray[np.int64]]:
+    """Estimate under the assignment, score and decide.
+
+    Parameters
+    ----------
+    found : Candidates
+    row_a, row_b : ndarray of int32, shape (n_kept,)
+        The records of each kept pair, below `n_a` and `n_b`; no pair twice.
+    plan : LinkagePlan
+    progress : callable
+        Called with the stage "decide" and the fraction of it done.
+    fitted : FittedScheme, optional
+        The pairwise fit of the same counts, where available.
+    decoys : callable, optional
+        Gives the pairs of both custodians' decoys, where the plan has any.
+
+    Returns
+    -------
+    Linkage
+    ndarray of int64, shape (n_kept,)
+        Which kept pair each of the linkage's pairs is.
+    """
+    started = time.perf_counter()
+    progress("decide", 0.0)
+    kept = KeptPairs(row_a, row_b, found.pattern)
+    last = 0.3 if plan.replicates else 1.0
+    fit = estimated(found, kept, plan, lambda fraction: progress("decide", last * fraction), fitted)
+    fitted, posterior, decision = fit.scheme, fit.posterior, fit.decision
+    scored, patterns, model = fit.scored, found.patterns, fitted.model
+    twice = duplicates(found.equal, decision.pairs)
+    missing = np.array([found.missing[field.name] for field in model.fields])
+    agreement = key_agreement(model, (1 - missing).prod(axis=1), believed=False)
+    blocking = blocking_recall(patterns.mask, fit.matches, rule_fields(plan), agreement)
+    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
+    quality = tuple(
+        quality_estimates(
+            found, kept, fit, claim, plan, lambda part: progress("decide", last + (1 - last) * part), decoys
+        )
+    )
+    progress("decide", 1.0)
+    drawn = None
+    if plan.draws:
+        drawing = Drawing(fitted, patterns, found.levels, rule_fields(plan), plan)
+        drawn = drawing.drawn(fit.links, kept, posterior, found.rarity, lambda fraction: progress("draw", fraction))
+    linkage = Linkage(
+        model=model,
+        scheme=fitted,
+        patterns=scored,
+        pairs=decision.pairs,
+        links=decision.links,
+        threshold=decision.threshold,
+        duplicates=twice,
+        best_possible=(best_possible(found.lacking[0], plan, fitted), best_possible(found.lacking[1], plan, fitted)),
+        floor=_floor(scored.weight, found.selected),
+        matches_below_floor=fit.matches_below_floor(found.selected),
+        n_candidates=patterns.n_pairs,
+        candidates_per_rule=candidates_per_rule(patterns, plan),
+        blocking=blocking,
+        missing=found.missing,
+        warnings=(
+            *found.warnings,
+            *(recall_warnings(blocking) if plan.rules else ()),
+            *fitted.warnings,
+            *model.warnings,
+            *(() if posterior is None else posterior.warnings),
+            *(() if plan.assignment == "clusters" else number_warnings(len(decision.links), found.n_a, found.n_b)),
+            *duplicate_warnings(twice, plan),
+            *quality_warnings(claim, quality, plan),
+            *(() if drawn is None else drawn.warnings),
+        ),
+        seconds={**found.seconds, "decide": time.perf_counter() - started},
+        peak_bytes=found.peak_bytes,
+        copies=found.counted(plan),
+        quality=quality,
+        draws=None if drawn is None else drawn.among(decision.order),
+    )
+    return linkage, decision.order
+
+
+def _floor(weight: NDArray[np.float64], kept: NDArray[np.int64]) -> float:
+    """Weight above which every pair was kept; the choice was made by the weights of an earlier fit."""
+    left_out = np.ones(len(weight), dtype=np.bool_)
+    left_out[kept] = False
+    highest = weight[left_out].max(initial=-np.inf)
+    return float(weight[weight > highest].min(initial=np.inf))

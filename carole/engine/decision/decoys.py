@@ -1,0 +1,164 @@
+r"""Links to decoys: records that a custodian knows to be no person's, added to its contribution and never released.
+
+The run estimates and decides without them. Then each is added to the decided linkage alone, at the run's own prior
+odds, and linked or not by the run's own rule. So decoys change no link, and do not compete with each other. To add one
+record to a linkage in which no record has two links is cheap, and exact but for the number of links, which stays: let o
+be the odds of its pair with a record of the other file, and f the probability that this record has no link. Beside all
+linkages without the decoy, which together weigh 1, those in which it is linked to the record weigh o f. So
+
+.. math:: P(link) = o f / (1 + \sum o f),
+
+the sum being over the decoy's candidates. The competing link of the record loses as much, and both are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.decoy_pairs import DecoyPairs
+from gemel.carole.engine.decision.estimated import Estimated
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.evaluation.decoys import DecoyCount
+from gemel.carole.fellegi_sunter.link_posterior import group_means
+from gemel.carole.fellegi_sunter.model import probability as logistic
+
+CERTAIN = 1e-9
+"""Probability of no link below which a record's link is taken to have no rival."""
+
+
+def floor_of_decoys(fit: Estimated) -> float:
+    """The weight below which no pair can become a link, in bits, at the run's prior odds."""
+    log_prior_odds = max(_log_odds(fit.scheme.model.p), _log_prior_odds(fit))
+    return float((np.log(KEPT_PROBABILITY) - log_prior_odds) / np.log(2.0))
+
+
+def count_linked(
+    pairs: tuple[DecoyPairs, DecoyPairs], found: Candidates, kept: KeptPairs, fit: Estimated, plan: LinkagePlan
+) -> tuple[DecoyCount, DecoyCount]:
+    """What becomes of A's and of B's decoys, each added to a decided linkage alone.
+
+    Parameters
+    ----------
+    pairs : pair of DecoyPairs
+    found : Candidates
+        Of records only, as decided.
+    kept : KeptPairs
+        The records of each kept pair.
+    fit : Estimated
+        The run's model and decision.
+    plan : LinkagePlan
+        With decoys, under an assignment in which no record has two links.
+
+    Notes
+    -----
+    O(n_pairs log n_pairs), of decoys and of the run.
+    """
+    persons = _Persons.of(found, kept, fit, plan)
+    counts = []
+    for own, other, of_side in zip(persons, reversed(persons), pairs, strict=True):
+        person = _linked(of_side, other, fit, plan)
+        counts.append(
+            DecoyCount(
+                decoys=plan.decoys,
+                linked=len(person),
+                to_unlinked=int((other.rival[person] == 0).sum()),
+                records=own.number,
+                linked_records=int((own.rival > 0).sum()),
+            )
+        )
+    return counts[0], counts[1]
+
+
+@dataclass(frozen=True)
+class _Persons:
+    """The records of one file, those that count as one person together: arrays by the first of them.
+
+    Attributes
+    ----------
+    first
+        The first record of each record's person; None: each counts alone.
+    number
+        Persons.
+    free
+        Probability that each has no link.
+    rival
+        Probability of the link of each; 0 where there is none.
+    """
+
+    first: NDArray[np.integer] | None
+    number: int
+    free: NDArray[np.float64]
+    rival: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, found: Candidates, kept: KeptPairs, fit: Estimated, plan: LinkagePlan) -> tuple[_Persons, _Persons]:
+        """Of A and of B."""
+        pairs, links, order = fit.decision.pairs, fit.decision.links, fit.decision.order
+        firsts = found.counted(plan)
+        rows = kept.row_a[order], kept.row_b[order]
+        persons = [own if first is None else first[own] for own, first in zip(rows, firsts, strict=True)]
+        # All pairs of two persons' records have the probability of their one link.
+        _, once = np.unique(_joined(persons[0], persons[1]), return_index=True)
+        made = []
+        for first, person, n in zip(firsts, persons, (found.n_a, found.n_b), strict=True):
+            free = np.ones(n) - np.bincount(person[once], pairs.link_probability[once], minlength=n)
+            rival, its_odds = np.zeros(n), np.full(n, -np.inf)
+            rival[person[links]] = pairs.link_probability[links]
+            its_odds[person[links]] = pairs.weight[links] * np.log(2.0) + _log_prior_odds(fit)
+            # The difference is lost where a link is nearly certain; then its odds are to all other linkages.
+            free[free < CERTAIN] = logistic(-its_odds)[free < CERTAIN]
+            number = n if first is None else len(np.unique(first))
+            made.append(cls(first, number, free, rival))
+        return made[0], made[1]
+
+
+def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> NDArray[np.int64]:
+    """The other person of each link, of which a decoy has one at most."""
+    person = pairs.record if other.first is None else other.first[pairs.record]
+    both, member = np.unique(_joined(pairs.decoy, person), return_inverse=True)
+    log_ratio = group_means(pairs.weight, member.ravel(), len(both)) * np.log(2.0)
+    decoy, person = both >> 32, both & 0xFFFFFFFF
+    if plan.assignment == "greedy":
+        probability, rival = logistic(log_ratio + _log_odds(fit.scheme.model.p)), other.rival[person]
+    else:
+        with np.errstate(divide="ignore"):
+            log_odds = log_ratio + _log_prior_odds(fit) + np.log(other.free[person])
+        probability = of_one(decoy, log_odds)
+        rival = other.rival[person] * (1 - probability)
+    reached = (probability >= fit.decision.threshold) & (probability > rival)
+    decoy, person = decoy[reached], person[reached]
+    order = np.lexsort((-probability[reached], decoy))
+    _, best = np.unique(decoy[order], return_index=True)
+    return np.asarray(person[order][best])
+
+
+def of_one(decoy: NDArray[np.int64], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probability of each pair of decoys with one link at most: its odds to 1 and the odds of the decoy's pairs."""
+    _, star = np.unique(decoy, return_inverse=True)
+    n = int(star.max(initial=-1)) + 1
+    highest = np.zeros(n)
+    np.maximum.at(highest, star, log_odds)
+    odds = np.exp(log_odds - highest[star])
+    total = np.exp(-highest) + np.bincount(star, odds, minlength=n)
+    return np.asarray(odds / total[star])
+
+
+def _joined(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Two numbers of 31 bits as one."""
+    return first.astype(np.int64) << 32 | second.astype(np.int64)
+
+
+def _log_prior_odds(fit: Estimated) -> float:
+    """Of a link beside the run's, as `LinkPosterior.probabilities` has them."""
+    assert fit.posterior is not None  # noqa: S101 - where records have one link at most there is one
+    return fit.posterior.log_prior_odds - float(np.log(fit.links.recall))
+
+
+def _log_odds(p: float) -> float:
+    return float(np.log(p) - np.log1p(-p))

@@ -1,0 +1,146 @@
+"""Estimation and decision from counts of comparison vectors and kept pairs: the model, the scores, the links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.links import Decision, decide
+from gemel.carole.engine.decision.refinement import estimation, refine
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import RulePlan
+from gemel.carole.engine.run.result import ScoredPatterns
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, fit_scheme
+from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.fellegi_sunter.link_posterior import Arranged, LinkPosterior
+from gemel.common.progress import StageProgress
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """A fit and its decision.
+
+    Attributes
+    ----------
+    scheme
+        The fitted scheme.
+    links
+        The kept pairs and what excludes what among them.
+    posterior
+        Link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
+    scored
+        The comparison vectors' scores.
+    decision
+        The kept pairs in order, and the links.
+    """
+
+    scheme: FittedScheme
+    links: LinkPosterior
+    posterior: LinkProbabilities | None
+    scored: ScoredPatterns
+    decision: Decision
+
+    def matches_below_floor(self, selected: NDArray[np.int64]) -> float:
+        """Expected matches among the compared pairs that were not kept."""
+        matches = self.matches
+        return float(matches.sum() - matches[selected].sum())
+
+    @property
+    def matches(self) -> NDArray[np.float64]:
+        """Expected matches by comparison vector."""
+        return self.scored.count * self.scored.probability
+
+
+def estimated(
+    found: Candidates, kept: KeptPairs, plan: LinkagePlan, progress: StageProgress, fitted: FittedScheme | None = None
+) -> Estimated:
+    """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap.
+
+    Parameters
+    ----------
+    found : Candidates
+    kept : KeptPairs
+        The kept pairs, by records.
+    plan : LinkagePlan
+    progress : callable
+        Called with the fraction done.
+    fitted : FittedScheme, optional
+        The pairwise fit of the same counts, where available.
+    """
+    patterns = found.patterns
+    if fitted is None:
+        fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
+    links = found.posterior(kept.row_a, kept.row_b, plan)
+    fitted, posterior = refine(
+        fitted, patterns, kept, links, plan, rule_fields(plan), found.levels, found.outside_blocks, progress
+    )
+    links = replace(links, recall=fitted.recall)
+    scored = scored_patterns(fitted, patterns)
+    if posterior is not None:
+        # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
+        weight = scored.weight[kept.pattern] if found.rarity is None else scored.weight[kept.pattern] + found.rarity
+        posterior = links.probabilities(weight, near=True)
+        # What the pairs were arranged as takes more memory than they do, and is made again where it is needed again.
+        links = replace(links, arranged=Arranged())
+    decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p, found.counted(plan))
+    return Estimated(fitted, links, posterior, scored, decision)
+
+
+def fitted_scheme(
+    patterns: PatternCounts, levels: NDArray[np.float64] | None, n_a: int, n_b: int, plan: LinkagePlan
+) -> FittedScheme:
+    """The pairwise fit."""
+    return fit_scheme(
+        plan.scheme,
+        patterns,
+        [field.name for field in plan.compared],
+        [field.bounds for field in plan.compared],
+        n_a,
+        n_b,
+        estimation(plan),
+        rule_fields(plan),
+        levels,
+        plan.swapped,
+        dict(plan.m_prior),
+        [field.name for field in plan.fields if field.personal],
+    )
+
+
+def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:
+    """All vectors with their scores."""
+    gamma = patterns.gamma
+    return ScoredPatterns(
+        gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)
+    )
+
+
+def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
+    """Rules by the positions of their fields; fields that are not compared have no m to estimate."""
+    position = {field.name: q for q, field in enumerate(plan.fields)}
+    return [
+        RuleFields(
+            rule.name,
+            (*(position[n] for n in rule.fields if n in position), *_exchanges(rule, plan), *_presence(rule, plan)),
+            implied=tuple(_presence(rule, plan)),
+        )
+        for rule in plan.rules
+    ]
+
+
+def _exchanges(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
+    """Positions of the comparisons of exchanged values: a rule's pairs agree straight."""
+    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
+        if set(swap) & set(rule.fields):
+            yield q
+
+
+def _presence(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
+    """Positions of the comparisons of presence: a rule's pairs have its fields."""
+    for q, name in zip(plan.presence, plan.present, strict=True):
+        if name in rule.fields:
+            yield q

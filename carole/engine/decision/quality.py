@@ -1,0 +1,185 @@
+"""How good a run's links are: what its model claims of them, and estimates beside the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.bootstrap import Replicates
+from gemel.carole.engine.pairs.check_agreement import CheckAgreement
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.result import ScoredPairs
+from gemel.carole.evaluation.check_field import SURE, FalseLinks, false_links, sure_links
+from gemel.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
+from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
+from gemel.carole.evaluation.quality_estimate import Claim, Interval, QualityEstimate, corrected_claim
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import Assignment
+from gemel.carole.fellegi_sunter.schemes import similarities
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+
+SIMILAR = 1 / 3
+"""Similarity from which two different values may be one value with an error: two dates that share two of three parts,
+two names of seven letters with one letter different."""
+
+_ONCE: dict[Assignment, tuple[bool, bool]] = {
+    "one_to_one": (True, True),
+    "greedy": (True, True),
+    "many_to_one": (True, False),
+    "one_to_many": (False, True),
+    "clusters": (False, False),
+    "none": (False, False),
+}
+
+
+def one_match(plan: LinkagePlan) -> tuple[bool, bool]:
+    """Whether a record of A, and of B, has one match at most."""
+    return _ONCE[plan.assignment]
+
+
+def claim_of(pairs: ScoredPairs, links: NDArray[np.int64], matches_below_floor: float, max_links: int) -> Claim | None:
+    """What a model expects of its own links; recall among the compared pairs.
+
+    None where there are no links or no expected matches, and where there are more links than people can explain.
+    """
+    found = float(pairs.link_probability[links].sum())
+    matches = float(pairs.link_probability.sum()) + matches_below_floor
+    if not 0 < links.size <= max_links or matches <= 0:
+        return None
+    return Claim(found / links.size, min(1.0, found / matches))
+
+
+def by_check_field(
+    pairs: ScoredPairs,
+    gamma: NDArray[np.int8],
+    links: NDArray[np.int64],
+    checked: CheckAgreement,
+    posterior: LinkPosterior,
+    plan: LinkagePlan,
+) -> QualityEstimate | None:
+    """The links' precision by the check field; None where it shows nothing.
+
+    Parameters
+    ----------
+    pairs : ScoredPairs
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+        The comparison vectors.
+    links : ndarray of int64
+        Which of the pairs are links.
+    checked : CheckAgreement
+        In the order of `pairs`.
+    posterior : LinkPosterior
+        Of the same pairs.
+    plan : LinkagePlan
+        With a check field.
+    """
+    all_pairs = CheckedPairs(_likeness(gamma, plan)[pairs.pattern], pairs.weight, checked.agrees)
+    linked = np.zeros(len(pairs.weight), dtype=np.bool_)
+    linked[links] = True
+    among_links, probability = all_pairs.rows(linked), pairs.link_probability[linked]
+    sure = np.zeros(len(linked), dtype=np.bool_)
+    sure[links[sure_links(among_links, probability)]] = True
+    # A pair of copies of linked records is excluded too, and true.
+    rivals = posterior.excluded(sure)[0] & (pairs.link_probability < SURE)
+    rng = np.random.default_rng([plan.seed, 7])
+    found = false_links(among_links, probability, all_pairs.rows(rivals & ~linked), checked.strangers, rng)
+    if found is None or plan.check_field is None:
+        return None
+    precision = Interval(1 - found.share, 1 - found.upper, 1 - found.lower)
+    supposed = tuple(_supposed(plan.check_field.name, found))
+    return QualityEstimate("check_field", precision, None, found.in_doubt, supposed)
+
+
+def by_decoys(
+    counts: tuple[DecoyCount, DecoyCount], links: int, missed: float, plan: LinkagePlan
+) -> QualityEstimate | None:
+    """The links' precision by decoys; None where nearly all records are linked.
+
+    Parameters
+    ----------
+    counts : pair of DecoyCount
+        Of A and of B.
+    links : int
+    missed : float
+        Matches among records without a link, as the model expects.
+    plan : LinkagePlan
+    """
+    precision = precision_by_decoys(counts, links, missed, np.random.default_rng([plan.seed, 8]))
+    if precision is None:
+        return None
+    supposed = (
+        "people of either file who are not in the other resemble its records as decoys do",
+        "there are no false links among people whose matches are both in the other file",
+    )
+    return QualityEstimate("decoys", precision, None, sum(side.decoys for side in counts), supposed)
+
+
+def by_bootstrap(claim: Claim, found: Replicates) -> QualityEstimate:
+    """The links' precision and recall by replicates of the run."""
+    return QualityEstimate(
+        "bootstrap",
+        corrected_claim(claim.precision, found.claimed[:, 0], found.true[:, 0]),
+        corrected_claim(claim.recall, found.claimed[:, 1], found.true[:, 1]),
+        len(found.claimed),
+        (
+            "true links look like the links that the model is sure of",
+            "other pairs are as alike whether or not a record of theirs has a match: those that lost a record to a sure"
+            " link show how alike false links are",
+        ),
+    )
+
+
+def quality_warnings(
+    claim: Claim | None, estimates: tuple[QualityEstimate, ...], plan: LinkagePlan
+) -> Iterator[ResultWarning]:
+    """Warnings where an estimate contradicts the claim, or where the check field or decoys show nothing."""
+    if plan.check_field is not None and not any(estimate.method == "check_field" for estimate in estimates):
+        yield result_warning("check_field_shows_nothing", field=plan.check_field.name)
+    if plan.decoys and not any(estimate.method == "decoys" for estimate in estimates):
+        yield result_warning("decoys_show_nothing")
+    for estimate in estimates:
+        for of, interval in (("precision", estimate.precision), ("recall", estimate.recall)):
+            if claim is not None and interval is not None and interval.excludes(getattr(claim, of)):
+                yield result_warning(
+                    "claim_outside_interval",
+                    of=of,
+                    claimed=getattr(claim, of),
+                    method=NAMES[estimate.method],
+                    value=interval.value,
+                    lower=interval.lower,
+                    upper=interval.upper,
+                )
+
+
+NAMES = {"check_field": "the check field", "decoys": "decoys", "bootstrap": "the bootstrap"}
+
+
+def _likeness(gamma: NDArray[np.int8], plan: LinkagePlan) -> NDArray[np.int8]:
+    """How alike the fields of each comparison vector are, exchanges and presence left out."""
+    found = np.full((len(gamma), len(plan.fields)), MISSING, dtype=np.int8)
+    for q, field in enumerate(plan.fields):
+        similarity = similarities(field.bounds)
+        likeness = np.where(similarity >= SIMILAR, NEAR, FAR).astype(np.int8)
+        likeness[-1] = SAME
+        there = gamma[:, q] >= 0
+        found[there, q] = likeness[gamma[there, q]]
+    return found
+
+
+def _supposed(name: str, found: FalseLinks) -> Iterator[str]:
+    yield (
+        "links that differ in one field at most, or in none much, and of which the model is sure, are as right as it"
+        " claims"
+    )
+    yield f"among true links errors in {name} follow those in other fields as they do among these"
+    yield (
+        f"false links agree on {name} as often as pairs do that are as alike and are known to be false, since a record"
+        " of theirs has a sure link"
+    )
+    if found.unseen:
+        yield (
+            f"false links among the {found.unseen} of {found.in_doubt} links in doubt on which {name} shows nothing are"
+            " as frequent, beside the others, as among such pairs"
+        )

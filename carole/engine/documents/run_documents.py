@@ -1,0 +1,280 @@
+"""The result of a run as a document of counts and parameters: the model, the decision, the duration.
+
+The structure is that of `gemel.common.documents`. It holds no record: numbers of pairs by
+comparison vector, by match weight and by blocking rule, and parameters. A number of pairs by comparison vector or by
+weight is of `FEWEST` pairs at least, and so are the sums that two numbers differ by: whoever knows m, u and p, as all
+do who read it, would read from a single pair's number which fields its records share.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
+from gemel.carole.engine.decision.quality import claim_of
+from gemel.carole.engine.documents.insights import examples, shown_threshold, thresholds, unlinkable
+from gemel.carole.engine.documents.model_section import floats, model_section
+from gemel.carole.engine.run.effect_of_values import LatentEffect
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.probability_classes import FEWEST
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.result import LatentResult, Linkage
+from gemel.carole.engine.run.row_numbers import n_distinct
+from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.fellegi_sunter.entities import Entities
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.common.documents.result_warning import by_severity
+from gemel.common.documents.statistics_document import StatisticsDocument
+
+HISTOGRAM_BINS = 60
+MAX_PATTERNS = 500
+"""Maximum number of comparison vectors reported, the most frequent ones first."""
+
+
+def findings(
+    linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds: dict[str, float]
+) -> StatisticsDocument:
+    """The statistics; `seconds` are stages beside the engine's own, such as reading the uploads."""
+    model = linkage.model
+    own = [warning for warning in linkage.warnings if warning not in model.warnings]
+    content = {
+        "model": model_section(linkage, plan),
+        "linkage": {**_counts(linkage, plan), "warnings": own},
+        "timings": {
+            "stages": [
+                {"name": name, "seconds": round(value, 3)}
+                for name, value in [*seconds.items(), *linkage.seconds.items()]
+            ],
+            "peak_memory_bytes": int(linkage.peak_bytes),
+            "threads": resources.threads,
+        },
+        "warnings": by_severity([*model.warnings, *linkage.warnings]),
+    }
+    return StatisticsDocument.of(content, "statistics")
+
+
+def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    model, pairs, links = linkage.model, linkage.pairs, linkage.links
+    linked_a, linked_b = pairs.row_a[links], pairs.row_b[links]
+    if linkage.one_file is not None:
+        linked_a = linked_b = np.concatenate([linked_a, linked_b])
+    records_a, records_b = linkage.records
+    counts: dict[str, Any] = {
+        "pairs": int(model.n_a) * int(model.n_b),
+        "candidates": int(linkage.n_candidates),
+        "kept": int(pairs.weight.size),
+        "links": int(links.size),
+        "records": {"alice": records_a, "bob": records_b},
+        "unlinked": {"alice": records_a - n_distinct(linked_a), "bob": records_b - n_distinct(linked_b)},
+        "threshold": shown_threshold(linkage, plan),
+        "assignment": plan.assignment,
+        "false_link_rate": plan.false_link_rate,
+        "duplicates": {
+            side: {"equal": found.equal, "same_partner": found.same_partner}
+            for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)
+        },
+        "expected": _expected(linkage),
+        "quality": [_quality(estimate) for estimate in linkage.quality],
+        "histogram": _histogram(pairs.weight, links),
+        "thresholds": thresholds(linkage, plan),
+        "unlinkable": unlinkable(linkage, plan),
+        "examples": examples(linkage, plan),
+        "blocking": None,
+    }
+    if linkage.latent is not None:
+        counts["latent"] = _latent(linkage.latent)
+    if linkage.entities is not None:
+        counts["entities"] = _entities(linkage.entities)
+    floor = _probability(linkage.floor, model.p)
+    if math.isfinite(floor):
+        counts["floor"] = float(f"{floor:.1g}")  # of one comparison vector, to the last digit
+    if plan.rules:
+        counts["blocking"] = {
+            "rules": [
+                {
+                    "name": rule.name,
+                    "fields": list(rule.fields),
+                    "candidates": int(linkage.candidates_per_rule.get(rule.name, 0)),
+                }
+                for rule in plan.rules
+            ],
+            "reduction": 1 - linkage.n_candidates / (int(model.n_a) * int(model.n_b)),
+            "estimated_lost": None if linkage.blocking.lost is None else float(linkage.blocking.lost),
+            "method": linkage.blocking.method,
+            "assumptions": list(linkage.blocking.assumptions),
+            "estimated_recall": None if linkage.blocking_recall is None else float(linkage.blocking_recall),
+        }
+    else:
+        # Blocked pairs agree on their keys by construction, so the model does not predict how often.
+        counts["patterns"] = _patterns(linkage, plan)
+    return counts
+
+
+def _entities(entities: Entities) -> dict[str, Any]:
+    in_a, in_b = entities.sizes
+    return {
+        "number": entities.n,
+        "linked": int(((in_a > 0) & (in_b > 0)).sum()),
+        "several": {"alice": int((in_a > 1).sum()), "bob": int((in_b > 1).sum())},
+        "largest": {"alice": int(in_a.max(initial=0)), "bob": int(in_b.max(initial=0))},
+        "pairs": int(np.dot(in_a, in_b)),
+    }
+
+
+def _latent(found: LatentResult) -> dict[str, Any]:
+    """What the extended latent step changed, and the shape of the joint distribution, without its probabilities."""
+    recall = None
+    if found.precision_before is not None and found.matches_before > 0:
+        recall = min(1.0, found.precision_before * found.links_before / found.matches_before)
+    return {
+        "variables": [] if found.joint is None else list(found.joint.names),
+        "alone": list(found.alone),
+        "dependences": [list(pair) for pair in found.dependences],
+        "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
+        "records": float(found.records),
+        "precision": found.precision,
+        "held": found.held,
+        "unconstrained_matches": found.unconstrained_matches,
+        "log_likelihood_gain": found.log_likelihood_gain,
+        "iterations": found.iterations,
+        "converged": found.converged,
+        "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
+        "bits": floats(found.bits),
+        "explained": [
+            {
+                "what": group.what,
+                "pairs": group.pairs,
+                "parts": [{"kind": kind, "name": name, "bits": bits} for kind, name, bits in group.parts],
+            }
+            for group in found.explained
+        ],
+        "effect": None if found.effect is None else _effect(found.effect),
+    }
+
+
+def _effect(effect: LatentEffect) -> dict[str, Any]:
+    return {
+        "made": effect.made,
+        "undone": effect.undone,
+        "divergence": effect.divergence,
+        "interval": None if effect.interval is None else list(effect.interval),
+        "dependences": [
+            {"variables": list(moved.variables), "joint": moved.joint, "links": moved.links}
+            for moved in effect.dependences
+        ],
+    }
+
+
+def _expected(linkage: Linkage) -> dict[str, float] | None:
+    """Precision and recall that the model expects of its own decision; recall among the candidates.
+
+    None where there are few links, and where there are more than records in either file.
+    """
+    claim = claim_of(linkage.pairs, linkage.links, linkage.matches_below_floor, linkage.plausible_links)
+    if claim is None or linkage.links.size < FEWEST:
+        return None
+    return {"precision": round(claim.precision, PRECISION_DIGITS), "recall": round(claim.recall, PRECISION_DIGITS)}
+
+
+def _quality(estimate: QualityEstimate) -> dict[str, Any]:
+    return {
+        "method": estimate.method,
+        "precision": vars(estimate.precision),
+        "recall": None if estimate.recall is None else vars(estimate.recall),
+        "observations": estimate.observations,
+        "supposes": list(estimate.supposes),
+    }
+
+
+def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[str, Any]:
+    if not weight.size:
+        return {"edges": [0.0, 1.0], "counts": [0], "links": [0]}
+    edges = np.histogram_bin_edges(weight, bins=HISTOGRAM_BINS)
+    counts, linked = np.histogram(weight, edges)[0], np.histogram(weight[links], edges)[0]
+    kept = _wide_enough(counts, linked)
+    begins = kept[:-1]
+    # The ends are the weights of single comparison vectors.
+    shown = np.concatenate([[np.floor(edges[0])], edges[kept[1:-1]], [np.ceil(edges[-1])]])
+    return {
+        "edges": floats(shown),
+        "counts": np.add.reduceat(counts, begins).tolist(),
+        "links": np.add.reduceat(linked, begins).tolist(),
+    }
+
+
+def _wide_enough(counts: NDArray[np.integer], linked: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Places of the edges that stay, first and last among them: bins of `FEWEST` pairs or none, and as many links.
+
+    From the top down, so that the bin in which the decision falls takes the pairs below it that are few. A bin without
+    links above one that has some would show pairs that rivals have kept from being links: it is joined too.
+    """
+    lowest = int(np.flatnonzero(linked).min(initial=len(counts)))
+    places = [len(counts)]
+
+    def enough(k: int) -> bool:
+        pairs, links = int(counts[k : places[-1]].sum()), int(linked[k : places[-1]].sum())
+        return links >= FEWEST if k >= lowest or links else pairs >= FEWEST or not pairs
+
+    for k in range(len(counts) - 1, -1, -1):
+        if enough(k):
+            places.append(k)
+    while places[-1] and not enough(0) and len(places) > 1:
+        places.pop()
+    return np.unique([0, *places])
+
+
+def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
+    """Observed pairs by comparison vector, and those that the model expects."""
+    gamma, count = linkage.patterns.gamma, linkage.patterns.count
+    if linkage.scheme.scheme.facts.binary:
+        n_levels = [len(field.bounds) for field in plan.compared]
+        gamma, member = np.unique(linkage.scheme.estimated(gamma, n_levels), axis=0, return_inverse=True)
+        count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)
+    expected = _expected_counts(linkage, gamma)
+    # Where two fields were exchanged they are not missing at random: these vectors are no measure of fit.
+    straight = (gamma[:, plan.swapped.start : plan.swapped.stop] <= 0).all(axis=1)
+    straight &= count >= FEWEST
+    frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MAX_PATTERNS, int(straight.sum()))]
+    return [
+        {
+            "gamma": gamma[i].tolist(),
+            "observed": float(count[i]),
+            "expected": float(expected[i]),
+        }
+        for i in frequent
+    ]
+
+
+def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Pairs that the model expects of each comparison vector, with values missing at random."""
+    model: Model = linkage.model
+    there = gamma >= 0
+    pairs = np.full(len(gamma), float(model.n_a) * model.n_b)
+    for q, field in enumerate(model.fields):
+        missing_a, missing_b = linkage.missing.get(field.name, (0.0, 0.0))
+        both = (1.0 - missing_a) * (1.0 - missing_b)
+        pairs *= np.where(there[:, q], both, 1.0 - both)
+    joint = linkage.scheme.joint
+    if joint is not None:
+        matches = np.exp(joint.matches.log_probability(gamma))
+        others = np.exp(joint.log_probability_of_others(gamma))
+    else:
+        matches, others = np.ones(len(gamma)), np.ones(len(gamma))
+        for q in range(gamma.shape[1]):
+            level = np.maximum(gamma[:, q], 0)
+            matches *= np.where(there[:, q], model.m[q, level], 1.0)
+            others *= np.where(there[:, q], model.u[q, level], 1.0)
+    counts: NDArray[np.float64] = pairs * (model.p * matches + (1.0 - model.p) * others)
+    return counts
+
+
+def _probability(weight: float, p: float) -> float:
+    log2_odds = weight + math.log2(p) - math.log2(1.0 - p)
+    if log2_odds > 1000:
+        return 1.0
+    odds = math.pow(2.0, log2_odds)
+    return odds / (1.0 + odds)

@@ -1,0 +1,243 @@
+"""One linkage run on this machine, in bounded memory.
+
+The contributions come as a `LinkageInput`, whole files or block-keyed ones. Level tables of distinct values, levels
+over all pairs, counts of comparison vectors, the model, a second pass that keeps the pairs above a floor, and the
+decision (`conclusion`). Only counts and kept pairs are held in memory; the floor is known before the second pass, since
+the model has scored every vector that occurs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.decoy_pairs import WeightedPairs
+from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
+from gemel.carole.engine.decision.refinement import worth_keeping
+from gemel.carole.engine.inputs.block_keyed_files import BlockKeyedFiles
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.value_frequencies import rarity
+from gemel.carole.engine.inputs.values import values_of
+from gemel.carole.engine.inputs.whole_files import WholeFiles
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.step import extended
+from gemel.carole.engine.pairs.check_agreement import CheckAgreement
+from gemel.carole.engine.pairs.linkage_input import BothSets, ComparedPairs, LinkageInput
+from gemel.carole.engine.pairs.outside_blocks import selected_outside
+from gemel.carole.engine.pairs.run_warnings import run_warnings
+from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
+from gemel.carole.engine.pairs.stream import KeptPairs, StreamedPairs
+from gemel.carole.engine.pairs.whole_pairs import WholePairs
+from gemel.carole.engine.run.contribution import Contribution
+from gemel.carole.engine.run.memory import KEPT_BYTES, MemoryBudget
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.run_context import RunContext
+from gemel.carole.engine.run.unit_pool import UnitPool
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress, StageProgress
+
+
+def compare(
+    a: Contribution, b: Contribution, plan: LinkagePlan, resources: Resources, progress: Progress
+) -> tuple[Candidates, KeptPairs]:
+    """Compare two contributions of block-keyed mode: the first half of a run, without a resolver.
+
+    Parameters
+    ----------
+    a, b : Contribution
+    plan, resources, progress
+        As for `link`; the plan's rules have keys.
+
+    Returns
+    -------
+    Candidates
+        For `conclude`, which must know which rows are one record.
+    KeptPairs
+        The candidate pairs, by rows of `a` and `b`.
+
+    Raises
+    ------
+    GemelError
+        As `link`; PARAMETER if a block has more pairs than its rule allows.
+    """
+    run = Run(BlockKeyedFiles(a, b), plan, resources, progress)
+    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
+        if resources.units is None:
+            found, kept, _ = run.compared(pool)
+        else:
+            with resources.units((a.reference(0), b.reference(0))) as units:
+                found, kept, _ = run.compared(pool, units)
+    return found, kept
+
+
+class Run:
+    """The state of one run."""
+
+    def __init__(self, files: LinkageInput, plan: LinkagePlan, resources: Resources, progress: Progress) -> None:
+        files.check(plan)
+        self._files, self._plan = files, plan
+        self._threads = resources.threads
+        self._progress = progress
+        self._budget = MemoryBudget(resources.memory_bytes)
+        self._seconds: dict[str, float] = {}
+        self._passes: StreamedPairs | None = None
+
+    def compared(self, pool: Executor, units: UnitPool | None = None) -> tuple[Candidates, KeptPairs, FittedScheme]:
+        files, plan, budget = self._files, self._plan, self._budget
+        n_a, n_b = files.n_records
+        plan.check_expected_matches(n_a, n_b)
+        context = RunContext.of(plan, budget, pool, self._threads, units)
+        with self._stage("tables") as progress:
+            pairs = files.pairs(context, progress)
+        with self._stage("levels") as progress:
+            levels = self._chance_levels(pairs, progress)
+        with self._stage("count") as progress:
+            code, mask, count = pairs.count(progress)
+            check_pairs(int(count.sum()), n_a, n_b)
+            budget.take(context.bytes_per_pattern * len(code), "the comparison vectors", "compare fewer fields")
+            patterns = PatternCounts(context.packing.unpack(code), mask, count)
+        with self._stage("model"):
+            fitted = fitted_scheme(patterns, levels, n_a, n_b, plan)
+            scored = scored_patterns(fitted, patterns)
+            maximum = budget.free // KEPT_BYTES
+            with_values = plan.latent is not None and not isinstance(pairs, WholePairs)
+            selection = choose_patterns(
+                worth_keeping(fitted, scored, plan, levels), plan.threshold, maximum, KEPT_BYTES,
+                KEPT_WITH_VALUES if with_values else KEPT_PROBABILITY,
+            )  # fmt: skip
+            budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
+        with self._stage("keep") as progress:
+            selected = selection.patterns
+            kept = pairs.keep(code[selected], mask[selected], selected, progress)
+            _require_all(kept, count, selected)
+            if plan.latent is not None and isinstance(pairs, WholePairs):
+                self._passes = pairs.again(code, mask, int(count.sum()))
+            outside_blocks = pairs.by_chance.outside_blocks() if selected_outside(plan) else None
+        missing = pairs.by_chance.missing()
+        lacking, equal = pairs.record_facts()
+        candidates = Candidates(
+            n_a=n_a,
+            n_b=n_b,
+            patterns=patterns,
+            levels=levels,
+            outside_blocks=outside_blocks,
+            pattern=kept.pattern,
+            selected=selected,
+            lacking=lacking,
+            equal=equal,
+            missing=missing,
+            warnings=(*run_warnings(plan, pairs, selection, missing, files.sides), *files.warnings()),
+            seconds=self._seconds,
+            peak_bytes=budget.peak,
+            rarity=self._rarity(kept),
+            checked=self._checked(kept, pairs),
+            within=files.within,
+            threads=self._threads,
+        )
+        return candidates, kept, fitted
+
+    def above(self, pool: Executor, files: LinkageInput, scheme: FittedScheme, floor: float) -> WeightedPairs:
+        """The pairs of other files whose weight under a known model reaches a floor, in the memory that is left."""
+        budget = MemoryBudget(self._budget.free)
+        context = RunContext.of(self._plan, budget, pool, self._threads)
+        pairs = files.pairs(context, _quiet)
+        code, mask, count = pairs.count(_quiet)
+        weight = scheme.match_weights(context.packing.unpack(code))
+        selected = np.flatnonzero(weight >= floor)
+        budget.take(KEPT_BYTES * int(count[selected].sum()), "the pairs of decoys above the floor", "use fewer decoys")
+        kept = pairs.keep(code[selected], mask[selected], selected, _quiet)
+        return kept.row_a, kept.row_b, weight[kept.pattern]
+
+    def extended(self, linkage: Linkage, found: Candidates, known: KnownRecords = NOTHING_KNOWN) -> Linkage:
+        """The extended latent step after Fellegi-Sunter's decision; the pool of `compared` must exist."""
+        assert self._plan.latent is not None  # noqa: S101 - requested only then
+        assert self._passes is not None  # noqa: S101
+        with self._stage("latent") as progress:
+            self._budget.take(known.n_bytes, "the records of known values", "name a file of fewer records")
+            values, left_out = values_of(*self._rows, self._plan.latent)
+            if values is not None:
+                linkage = extended(values, self._passes, found, linkage, self._plan, self._budget, progress, known)
+        return replace(
+            linkage,
+            warnings=(*linkage.warnings, *left_out),
+            seconds={**linkage.seconds, "latent": self._seconds["latent"]},
+            peak_bytes=self._budget.peak,
+        )
+
+    def _rarity(self, kept: KeptPairs) -> NDArray[np.float64] | None:
+        """What rare values add to the weights of the kept pairs."""
+        names = [field.name for field in self._plan.fields if field.value_frequencies]
+        return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
+
+    def _checked(self, kept: KeptPairs, pairs: ComparedPairs) -> CheckAgreement | None:
+        """Agreement of the kept pairs in the check field."""
+        if self._plan.check_field is None or kept.agrees is None:
+            return None
+        return CheckAgreement(kept.agrees, pairs.by_chance.strangers(self._plan.check_field))
+
+    @property
+    def _rows(self) -> BothSets:
+        """The rows of whole files, for what no other contribution supports."""
+        assert isinstance(self._files, WholeFiles)  # noqa: S101 - `check` has refused it
+        return self._files.rows
+
+    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> NDArray[np.float64] | None:
+        """Levels over the whole product; without blocking they follow from the patterns."""
+        if not self._plan.rules:
+            progress(1.0)
+            return None
+        return pairs.by_chance.levels(progress)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[StageProgress]:
+        """Time a stage and report its progress."""
+        started = time.perf_counter()
+        self._progress(name, 0.0)
+        yield lambda fraction: self._progress(name, fraction)
+        self._progress(name, 1.0)
+        self._seconds[name] = time.perf_counter() - started
+
+
+def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
+    """Refuse more pairs than the files' records have, which only dummies and decoys can cause.
+
+    Raises
+    ------
+    GemelError
+        PARAMETER.
+    """
+    if n_pairs > n_a * n_b:
+        raise GemelError(
+            ErrorCode.PARAMETER,
+            f"with dummies and decoys in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
+            where="padding",
+            got=f"{n_pairs:,} pairs",
+            remedy="pad less, block more finely or drop decoys; a linkage of so few records can do without blocking, in"
+            " mode open",
+        )
+
+
+def _require_all(kept: KeptPairs, count: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
+    """Refuse to go on if the second pass has not found the pairs that the first one counted."""
+    found = np.bincount(kept.pattern, minlength=len(count))[selected]
+    if not np.array_equal(found, count[selected]):
+        raise GemelError(
+            ErrorCode.INTERNAL,
+            f"{int(count[selected].sum()):,} pairs were counted that are to be kept",
+            where="the second pass over the pairs",
+            got=f"{int(found.sum()):,} pairs",
+            remedy="start the run again, and report it",
+        )
+
+
+def _quiet(fraction: float) -> None:
+    """No progress."""

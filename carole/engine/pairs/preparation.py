@@ -1,0 +1,197 @@
+"""Before the pairs: checks of the inputs, and how each field will be compared within the available memory."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.comparison import level_distribution, level_table
+from gemel.carole.comparison.crosswise import CrosswiseComparison
+from gemel.carole.engine.run.memory import MemoryBudget
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
+from gemel.common.signatures.layout import SetLayout
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
+
+CELLS_PER_PAIR = 4
+"""A field's level table is made when it has at most this many cells per pair to be compared."""
+
+EXACT_CELLS = 1 << 28
+"""Up to this many pairs of distinct values a field's distribution over all pairs is exact: half a second of work."""
+
+SAMPLE_PAIRS = 1 << 24
+"""Random pairs drawn for it above that: a level as rare as one in a million is then seen 17 times."""
+
+TABLES_SHARE = 0.5
+"""Share of the remaining memory that a level table may take, applied again after each."""
+
+
+def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
+    """Raise `GemelError` unless both sets hold what the plan needs."""
+    for side, part in (("alice", a), ("bob", b)):
+        check_fields(side, part.n_rows, part.layout, plan)
+
+
+def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -> None:
+    """Raise `GemelError` unless a side's sets, of that layout and so many rows together, hold what the plan needs."""
+    if n_rows == 0:
+        raise GemelError(
+            ErrorCode.EMPTY_SOURCE, "a file without records cannot be linked", where=side,
+            got="0 rows", remedy="contribute a file with records",
+        )  # fmt: skip
+    there = {field.name: field for field in layout.fields}
+    for field in (*plan.fields, *(() if plan.check_field is None else (plan.check_field,))):
+        got = there.get(field.name)
+        expected = "signatures" if field.comparator == "jaccard" else "values"
+        if got is not None and got.content not in (expected, "fixed"):
+            raise GemelError(
+                ErrorCode.ENCODING_MISMATCH, f"{expected} expected",
+                where=f"{side}, field {field.name}", got=got.content,
+                remedy="contribute again under the specification of this run",
+            )  # fmt: skip
+        if got is None or got.bits != field.bits:
+            raise GemelError(
+                ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
+                where=f"{side}, field {field.name}", got="none" if got is None else f"{got.bits} bits",
+                remedy="contribute again under the specification of this run",
+            )  # fmt: skip
+    for rule in plan.rules:
+        if rule.formed is None and rule.name not in layout.blocks:
+            raise GemelError(
+                ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
+                where=f"{side}, blocking rule {rule.name}", got="none",
+                remedy="contribute again under the specification of this run",
+            )  # fmt: skip
+
+
+def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
+    """The comparisons of fields that may be exchanged.
+
+    Raises
+    ------
+    GemelError
+        ENCODING_MISMATCH if two of them differ in the length of their signatures.
+    """
+    made = []
+    for first, second in plan.swaps:
+        in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
+        if len({field.bits for field in (*in_a, *in_b)}) > 1:
+            raise GemelError(
+                ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged need signatures of equal length",
+                where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same number of bits",
+            )  # fmt: skip
+        made.append(CrosswiseComparison(in_a, in_b, plan.field(first).randomised_response))
+    return made
+
+
+def input_bytes(*sets: SignatureSet) -> int:
+    """Memory of signature sets; what several of them share is counted once."""
+    arrays: list[NDArray[np.generic]] = []
+    for part in sets:
+        arrays += [array for field in part.fields.values() for array in (field.signatures, field.codes)]
+        arrays += [*part.blocks.values(), *(variable.codes for variable in part.variables.values())]
+    return sum({id(array): array.nbytes for array in arrays}.values())
+
+
+def level_tables(
+    a: SignatureSet,
+    b: SignatureSet,
+    plan: LinkagePlan,
+    n_pairs: int,
+    budget: MemoryBudget,
+    pool: Executor,
+    progress: StageProgress,
+) -> dict[str, NDArray[np.int8]]:
+    """Level tables of the fields that are cheaper to look up than to compare, the smallest first.
+
+    A table is made when it has fewer cells than `CELLS_PER_PAIR` times the pairs, and fits.
+    """
+    sizes = {field.name: a.fields[field.name].n_distinct * b.fields[field.name].n_distinct for field in plan.fields}
+    tables: dict[str, NDArray[np.int8]] = {}
+    for done, field in enumerate(sorted(plan.fields, key=lambda field: sizes[field.name])):
+        side_a, side_b = a.fields[field.name], b.fields[field.name]
+        copies = side_b.signatures.nbytes * 2
+        cells = sizes[field.name]
+        if cells <= CELLS_PER_PAIR * n_pairs and budget.try_take(cells + copies, TABLES_SHARE):
+            tables[field.name] = level_table(
+                side_a, side_b, field.bounds, pool, field.comparator, field.randomised_response
+            )
+            budget.give_back(copies)
+        progress((done + 1) / len(plan.fields))
+    return tables
+
+
+def all_pairs_levels(
+    a: SignatureSet,
+    b: SignatureSet,
+    plan: LinkagePlan,
+    tables: dict[str, NDArray[np.int8]],
+    pool: Executor,
+    progress: StageProgress,
+) -> NDArray[np.float64]:
+    """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_fields, most levels)
+        Rows of narrower fields end in zeros.
+
+    Notes
+    -----
+    Blocks are ignored: u must not treat the block as the match class.
+    """
+    counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
+    streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))
+    for q, (field, rng) in enumerate(zip(plan.fields, streams, strict=False)):
+        counts[q, : len(field.bounds)] = level_distribution(
+            a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
+            table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
+            comparator=field.comparator, randomised_response=field.randomised_response,
+        )  # fmt: skip
+        progress((q + 1) / len(plan.compared))
+    for q, comparison in zip(plan.swapped, crosswise(a, b, plan), strict=True):
+        found = comparison.distribution(pool, streams[q], SAMPLE_PAIRS)
+        counts[q, : len(found)] = found
+        progress((q + 1) / len(plan.compared))
+    for q, name in zip(plan.presence, plan.present, strict=True):
+        both = np.prod([np.count_nonzero(part.fields[name].codes != MISSING) for part in (a, b)], dtype=np.float64)
+        counts[q, :2] = float(a.n_rows) * b.n_rows - both, both
+    return counts
+
+
+def without_diagonal(counts: NDArray[np.float64], part: SignatureSet, plan: LinkagePlan) -> NDArray[np.float64]:
+    """Numbers of pairs by field and level of one file with itself, without the pairs of a record with itself.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (n_fields, most levels)
+        From `all_pairs_levels` of the file and itself, or a random sample.
+    part : SignatureSet
+    plan : LinkagePlan
+    """
+    found = counts.copy()
+    for q, field in enumerate(plan.fields):
+        present = np.count_nonzero(part.fields[field.name].codes != MISSING)
+        top = len(field.bounds) - 1
+        # Of the present squared pairs of values so many are of a record with itself, and agree.
+        found[q, top] = max(0.0, found[q, top] - found[q].sum() / max(1, present))
+    return found
+
+
+def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[str, tuple[float, float]]:
+    """Per field the share of rows of A and of B that have no value."""
+
+    def share(part: SignatureSet, name: str) -> float:
+        return float((part.fields[name].codes == MISSING).mean())
+
+    def share_of_either(part: SignatureSet, names: tuple[str, str]) -> float:
+        return float(np.logical_or(*(part.fields[name].codes == MISSING for name in names)).mean())
+
+    found = {field.name: (share(a, field.name), share(b, field.name)) for field in plan.fields}
+    for names, q in zip(plan.swaps, plan.swapped, strict=True):
+        found[plan.compared[q].name] = share_of_either(a, names), share_of_either(b, names)
+    found |= {plan.compared[q].name: (0.0, 0.0) for q in plan.presence}
+    return found

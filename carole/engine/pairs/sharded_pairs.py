@@ -1,0 +1,229 @@
+"""The pairs of a run in mode block_keyed, compared shard by shard, in memory that does not grow with the files.
+
+Nothing of a contribution is held but the sets of the units under way. What needs a whole file is summed over its sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.blocking.block_size_cap import Skew
+from gemel.carole.comparison.counting import Counts, Tally
+from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
+from gemel.carole.engine.pairs.sample_groups import Samples
+from gemel.carole.engine.pairs.sampled_agreement import SampledAgreement
+from gemel.carole.engine.pairs.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
+from gemel.carole.engine.pairs.shards import Shard, ShardReference, Unit, refuse_above_limit, shards_of, units_of
+from gemel.carole.engine.pairs.stream import KeptPairs, PairStream, joined
+from gemel.carole.engine.pairs.unlinkable import FieldsPresent, summed_fields_present
+from gemel.carole.engine.run.blocks_by_size import BlocksBySize
+from gemel.carole.engine.run.contribution import Contribution
+from gemel.carole.engine.run.parallel import in_order
+from gemel.carole.engine.run.run_context import RunContext
+from gemel.carole.engine.run.unit_pool import LostUnitError
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
+from gemel.common.signatures.layout import SetLayout
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class ShardedPairs:
+    """The pairs within the blocks of each rule of two contributions.
+
+    Parameters
+    ----------
+    a, b : Contribution
+    samples : Samples
+        Of both files.
+    context : RunContext
+    progress : callable
+        Called with the fraction done of counting the shards' pairs.
+
+    Attributes
+    ----------
+    by_chance
+        How random pairs of records agree, from the samples.
+    n_rows
+        Rows of A and of B, of all rules.
+    skews
+        None: blocks that are too large are refused.
+    blocked
+        What is known of the blocks.
+
+    Raises
+    ------
+    GemelError
+        PARAMETER if a block has more pairs than its rule allows: no rule can take over the pairs another leaves out,
+        since the other rule's rows do not show which block they were in. MEMORY if the largest shard does not fit.
+    """
+
+    def __init__(
+        self, a: Contribution, b: Contribution, samples: Samples, context: RunContext, progress: StageProgress
+    ) -> None:
+        self._a, self._b, self._context = a, b, context
+        # The samples have signatures of their own, and it is not known which rules their pairs satisfy.
+        self.by_chance = SampledAgreement(samples, context, {}, _mark_nothing)
+        self.skews: tuple[Skew, ...] = ()
+        self.n_rows = a.starts[-1], b.starts[-1]
+        shards = list(shards_of(a, b, [rule.name for rule in context.plan.rules]))
+        self._in_flight = self._room_for(shards)
+        above = min(LARGE_BLOCK, *(rule.limit for rule in context.plan.rules))
+        sizes = list(self._each(partial(shard_size, above=above), shards, self._referenced, self._named, progress))
+        large = tuple(block for size in sizes for block in size.large)
+        for block in large:
+            refuse_above_limit(block, context.plan.rules[block.rule])
+        self._units = [unit for shard, size in zip(shards, sizes, strict=True) for unit in units_of(shard, size.pairs)]
+        per_rule = [0] * len(context.plan.rules)
+        for shard, size in zip(shards, sizes, strict=True):
+            per_rule[shard.rule] += size.pairs
+        self.blocked = BlocksBySize(tuple(per_rule), large)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all rules, those that satisfy several counted several times."""
+        return sum(self.blocked.pairs_per_rule)
+
+    def count(self, progress: StageProgress) -> Counts:
+        """Count the comparison vectors of all pairs.
+
+        Raises
+        ------
+        GemelError
+            MEMORY if there are more distinct vectors than memory allows; as `shard_work.count_unit`.
+        """
+        maximum = self._context.max_patterns(self.n_pairs)
+        tally = Tally()
+        count = partial(count_unit, plan=self._context.plan, packing=self._context.packing, max_patterns=maximum)
+        for counts in self._each_unit(count, progress):
+            tally.add(counts)
+        counted = tally.total()
+        if len(counted[0]) > maximum:
+            raise PairStream.too_many_patterns(maximum)
+        return counted
+
+    def keep(
+        self,
+        code: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        pattern: NDArray[np.int64],
+        progress: StageProgress,
+    ) -> KeptPairs:
+        """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
+        selected = self._context.units.shared((code, mask, pattern))
+        keep = partial(keep_unit, plan=self._context.plan, packing=self._context.packing)
+        return joined(list(self._each_unit(keep, progress, selected)))
+
+    def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
+        """Of A and of B: which fields records lack, and how many records equal another; by the rule with most rows."""
+        plan, found = self._context.plan, []
+        for part in (self._a, self._b):
+            facts, rule = partial(record_facts, plan=plan), part.largest_rule
+            numbers = part.sets_of(rule)
+            found.append(list(self._each(facts, numbers, part.reference, f"rule {rule}, set {{}}".format, _quiet)))
+        present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
+        equal = [sum(facts.equal for facts in of_file) for of_file in found]
+        return (present[0], present[1]), (equal[0], equal[1])
+
+    def _room_for(self, shards: list[Shard]) -> int:
+        """Reserve the memory of as many units as fit, one for each thread at most; their number."""
+        context = self._context
+        rules = len(context.plan.rules)
+        largest = max(
+            (set_memory(self._a.sets[one.set_a], rules) + set_memory(self._b.sets[one.set_b], rules) for one in shards),
+            default=0,
+        )
+        return context.units.room_for(largest + PairStream.workspace_bytes(1), context.budget)
+
+    def _each_unit(self, function: Callable[..., Result], progress: StageProgress, *shared: Any) -> Iterator[Result]:
+        def referenced(unit: Unit) -> UnitReference:
+            return UnitReference(self._referenced(unit.shard), unit)
+
+        def named(unit: Unit) -> str:
+            return self._named(unit.shard)
+
+        return self._each(function, self._units, referenced, named, progress, _pairs, *shared)
+
+    def _each(
+        self,
+        function: Callable[..., Result],
+        tasks: Sequence[Task],
+        referenced: Callable[[Task], Any],
+        named: Callable[[Task], str],
+        progress: StageProgress,
+        size: Callable[[Task], int] = lambda _: 1,
+        *shared: Any,
+    ) -> Iterator[Result]:
+        """The results of `function` for the reference to each task, in their order.
+
+        Parameters
+        ----------
+        named
+            What an error calls a task.
+        size
+            A task's share of the work.
+        shared
+            Further arguments of each.
+        """
+        total, done = max(1, sum(map(size, tasks))), 0
+        executor = self._context.units.executor
+        results = in_order(executor, function, map(referenced, tasks), self._in_flight, *shared)
+        for task in tasks:
+            try:
+                result = next(results)
+            except GemelError as error:
+                raise _at(named(task), error) from None
+            except LostUnitError as error:
+                raise _lost(named(task), error) from None
+            yield result
+            done += size(task)
+            progress(done / total)
+
+    def _referenced(self, shard: Shard) -> ShardReference:
+        return ShardReference.of(self._a, self._b, shard)
+
+    def _named(self, shard: Shard) -> str:
+        return f"rule {self._context.plan.rules[shard.rule].name}, sets {shard.set_a} and {shard.set_b}"
+
+
+def set_memory(part: SetLayout, n_rules: int) -> int:
+    """Memory of a set while its pairs are compared: its arrays, keys row by row, and the index of its blocks."""
+    fixed = sum(field.content == "fixed" for field in part.fields)
+    return part.total_bytes + part.rows * (4 * fixed + 8 * n_rules + 56)
+
+
+def _pairs(unit: Unit) -> int:
+    return unit.stop - unit.start
+
+
+def _mark_nothing(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    """No rule."""
+    mask[:n] = 0
+
+
+def _quiet(fraction: float) -> None:
+    """No progress."""
+
+
+def _at(place: str, error: GemelError) -> GemelError:
+    """An error of reading a shard names it; one of a setting names that already."""
+    if error.code not in (ErrorCode.UPLOAD_CORRUPT, ErrorCode.VAULT):
+        return error
+    where = f"{place}: {error.where}" if error.where else place
+    return GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+
+
+def _lost(place: str, error: LostUnitError) -> GemelError:
+    return GemelError(
+        ErrorCode.INTERNAL,
+        "the work on a shard was begun as often as is allowed, and not finished",
+        where=place,
+        got=str(error),
+        remedy="see the logs of the workers: one that was killed needs more memory",
+    )

@@ -1,0 +1,307 @@
+"""Two passes over the pairs of a run, part by part: count their comparison vectors, then keep the best pairs.
+
+The pairs themselves are never stored. Where memory allows, the packed vector of each is stored, so that the second
+pass need not compare again.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.blocking import PairSource, Part
+from gemel.carole.comparison.counting import Counts, PatternCounter, merged
+from gemel.carole.engine.pairs.vectors import ComparisonVectors
+from gemel.carole.engine.run.parallel import in_order
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
+
+Result = TypeVar("Result")
+
+PART_PAIRS = 1 << 17
+"""Pairs of a part: its working arrays fit into a core's cache."""
+
+_PAIR_BYTES = 4 + 4 + 4 + 8 + 4 + 4
+_TASKS_PER_THREAD = 4
+
+
+@dataclass
+class _Workspace:
+    """One thread's working arrays."""
+
+    row_a: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    row_b: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    mask: NDArray[np.uint32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.uint32))
+    code: NDArray[np.int64] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int64))
+    position: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    pattern: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+
+
+@dataclass(frozen=True)
+class KeptPairs:
+    """Pairs whose pattern was selected: rows of A and of B, and the pattern of each; where there is a check field also
+    their agreement in it, int8: 1, 0, or -1 where a record lacks it."""
+
+    row_a: NDArray[np.int32]
+    row_b: NDArray[np.int32]
+    pattern: NDArray[np.int32]
+    agrees: NDArray[np.int8] | None = None
+
+
+def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
+    """Kept pairs of several stretches, one after the other."""
+    if not parts:
+        none = np.empty(0, dtype=np.int32)
+        return KeptPairs(none, none, none)
+    agrees = [part.agrees for part in parts if part.agrees is not None]
+    return KeptPairs(
+        np.concatenate([part.row_a for part in parts]),
+        np.concatenate([part.row_b for part in parts]),
+        np.concatenate([part.pattern for part in parts]),
+        np.concatenate(agrees) if agrees else None,
+    )
+
+
+class PairStream:
+    """The pairs of a run and their comparison vectors.
+
+    Parameters
+    ----------
+    source : PairSource
+        The pairs.
+    vectors : ComparisonVectors
+        How they compare.
+    pool : Executor
+        Runs the parts.
+    threads : int
+        Threads of the pool.
+    max_patterns : int
+        Distinct (vector, mask) that memory allows.
+    store : bool
+        Whether to keep the packed vectors between the passes.
+    """
+
+    def __init__(
+        self,
+        source: PairSource,
+        vectors: ComparisonVectors,
+        pool: Executor,
+        threads: int,
+        *,
+        max_patterns: int,
+        store: bool,
+    ) -> None:
+        self._source = source
+        self._vectors = vectors
+        self._pool = pool
+        self._threads = threads
+        self._max_patterns = max_patterns
+        self._stored: dict[Part, NDArray[np.int64]] | None = {} if store else None
+        self._workspaces: queue.SimpleQueue[_Workspace] = queue.SimpleQueue()
+        for _ in range(threads):
+            self._workspaces.put(_Workspace())
+
+    @staticmethod
+    def workspace_bytes(threads: int) -> int:
+        """Memory of the threads' working arrays."""
+        return threads * PART_PAIRS * _PAIR_BYTES
+
+    @staticmethod
+    def stored_bytes(n_pairs: int) -> int:
+        """Memory of stored vectors."""
+        return 8 * n_pairs
+
+    def count(self, progress: StageProgress) -> Counts:
+        """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
+
+        Raises
+        ------
+        GemelError
+            MEMORY if there are more distinct vectors than memory allows.
+        """
+        tables: queue.SimpleQueue[PatternCounter] = queue.SimpleQueue()
+        everything = [PatternCounter(self._max_patterns) for _ in range(self._threads)]
+        for table in everything:
+            tables.put(table)
+        one = np.ones(1, dtype=np.int64)
+
+        def count_part(part: Part) -> int:
+            work, table = self._workspaces.get(), tables.get()
+            try:
+                n = self._source.write(part, work.row_a, work.row_b, work.mask)
+                self._vectors.write(work.row_a, work.row_b, n, work.code)
+                if not table.add(work.code, work.mask, one, n):
+                    raise self.too_many_patterns(self._max_patterns)
+                if self._stored is not None:
+                    self._stored[part] = work.code[:n].copy()
+            finally:
+                self._workspaces.put(work)
+                tables.put(table)
+            return part.stop - part.start
+
+        self._run(count_part, progress)
+        code, mask, count = merged(everything)
+        if len(code) > self._max_patterns:
+            raise self.too_many_patterns(self._max_patterns)
+        return code, mask, count
+
+    def keep(
+        self,
+        code: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        pattern: NDArray[np.int64],
+        progress: StageProgress,
+        *,
+        last: bool = True,
+    ) -> KeptPairs:
+        """Second pass: the pairs that have one of some vectors.
+
+        Parameters
+        ----------
+        code, mask : ndarray of int64, of uint32, shape (n,)
+            Selected packed vectors and masks.
+        pattern : ndarray of int64, shape (n,)
+            The number of each in the result.
+        progress : callable
+            Called with the fraction done.
+        last
+            Whether no pass follows: stored vectors are then released on the way.
+
+        Returns
+        -------
+        KeptPairs
+            In the order of the source.
+        """
+        selected = table_of(code, mask, pattern)
+
+        def keep_part(part: Part) -> int:
+            work = self._workspaces.get()
+            try:
+                n = self._source.write(part, work.row_a, work.row_b, work.mask)
+                if self._stored is not None:
+                    codes = self._stored.pop(part) if last else self._stored[part]
+                else:
+                    self._vectors.write(work.row_a, work.row_b, n, work.code)
+                    codes = work.code
+                kept = selected.find(codes, work.mask, n, work.position, work.pattern)
+                at = work.position[:kept]
+                pairs[part] = KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
+            finally:
+                self._workspaces.put(work)
+            return part.stop - part.start
+
+        pairs: dict[Part, KeptPairs] = {}
+        self._run(keep_part, progress)
+        return joined([pairs[part] for part in sorted(pairs)])
+
+    def map(
+        self,
+        code: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
+        progress: StageProgress,
+    ) -> Iterator[Result]:
+        """A further pass: visit all pairs that have one of some vectors, part by part.
+
+        Not after a last `keep`, which releases the stored vectors.
+
+        Parameters
+        ----------
+        code, mask : ndarray of int64, of uint32, shape (n,)
+            Packed vectors and masks.
+        visit : callable
+            Called with rows of A, rows of B and the position in `code` of each pair's vector; on the threads of the
+            pool, and the arrays are valid during the call only.
+        progress : callable
+            Called with the fraction done, on the calling thread.
+
+        Yields
+        ------
+        Result
+            The results of the parts, in the order of the source.
+        """
+        selected = table_of(code, mask, np.arange(len(code), dtype=np.int64))
+
+        def visit_part(part: Part) -> tuple[int, Result]:
+            work = self._workspaces.get()
+            try:
+                n = self._source.write(part, work.row_a, work.row_b, work.mask)
+                if self._stored is not None:
+                    codes = self._stored[part]
+                else:
+                    self._vectors.write(work.row_a, work.row_b, n, work.code)
+                    codes = work.code
+                kept = selected.find(codes, work.mask, n, work.position, work.pattern)
+                if kept == n:
+                    rows = work.row_a[:n], work.row_b[:n]
+                else:
+                    rows = work.row_a[work.position[:kept]], work.row_b[work.position[:kept]]
+                return part.stop - part.start, visit(*rows, work.pattern[:kept])
+            finally:
+                self._workspaces.put(work)
+
+        total, done = max(1, self._source.n_pairs), 0
+        for n, result in in_order(
+            self._pool, visit_part, self._source.parts(PART_PAIRS), _TASKS_PER_THREAD * self._threads
+        ):
+            yield result
+            done += n
+            progress(done / total)
+
+    def _run(self, function: Callable[[Part], int], progress: StageProgress) -> None:
+        total, done = max(1, self._source.n_pairs), 0
+        parts = self._source.parts(PART_PAIRS)
+        for n in in_order(self._pool, function, parts, _TASKS_PER_THREAD * self._threads):
+            done += n
+            progress(done / total)
+
+    @staticmethod
+    def too_many_patterns(maximum: int) -> GemelError:
+        """The error where more distinct vectors occur than memory allows."""
+        return GemelError(
+            ErrorCode.MEMORY,
+            f"more than {maximum:,} distinct comparison vectors, the most that memory allows",
+            where="resources.memory_bytes",
+            remedy="compare fewer fields, give them fewer levels, or grant more memory",
+        )
+
+
+@dataclass(frozen=True)
+class StreamedPairs:
+    """The pairs of a stream that have one of some vectors, for repeated passes.
+
+    Parameters
+    ----------
+    stream : PairStream
+    code, mask : ndarray of int64, of uint32, shape (n,)
+        Packed vectors and masks, as returned by `PairStream.count`.
+    n_pairs : int
+        Pairs that have one of them.
+    """
+
+    stream: PairStream
+    code: NDArray[np.int64] = field(repr=False)
+    mask: NDArray[np.uint32] = field(repr=False)
+    n_pairs: int
+
+    def map(
+        self,
+        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
+        progress: StageProgress,
+    ) -> Iterator[Result]:
+        """Visit every part: see `PairStream.map`."""
+        return self.stream.map(self.code, self.mask, visit, progress)
+
+
+def table_of(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
+    """A table from some vectors to their numbers."""
+    table = PatternCounter(max(1, len(code)))
+    if not table.add(code, mask, pattern + 1, len(code)):
+        raise AssertionError("the table of selected patterns holds them all")
+    return table

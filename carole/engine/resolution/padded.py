@@ -1,0 +1,125 @@
+"""The conclusion where rows are not all records': the resolver knows dummies and decoys and concludes without them.
+
+Carole counts and keeps pairs of dummies and decoys like any others. The resolver removes the kept ones, from the counts
+too, so that records compete with records only and no record is linked to a dummy or a decoy; only pairs too dissimilar
+to be kept remain in the counts. A custodian with the grant `pairs` gets numbers for every pair, and must not learn from
+them which pairs are of the other's dummies and decoys: these get the link probabilities that they would have if all
+were records. How many decoys would be linked is counted beside the decision (`decoys`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.conclusion import conclude
+from gemel.carole.engine.decision.decoy_pairs import DecoyPairs
+from gemel.carole.engine.decision.estimated import scored_patterns
+from gemel.carole.engine.decision.links import decide
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.result import Linkage, ScoredPairs
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.progress import Progress
+
+
+def conclude_padded(
+    found: Candidates,
+    a: NDArray[np.int32],
+    b: NDArray[np.int32],
+    records: tuple[int, int],
+    plan: LinkagePlan,
+    progress: Progress,
+    decoys: tuple[int, int] = (0, 0),
+) -> tuple[Linkage, Linkage, NDArray[np.int64]]:
+    """Conclude from candidate pairs of which some are of dummies and decoys.
+
+    Parameters
+    ----------
+    found, plan, progress
+        As for `conclude`.
+    a, b : ndarray of int32, shape (n_kept,)
+        Handles of each kept pair.
+    records
+        Handles of A's, and of B's, records are below these numbers.
+    decoys
+        So many handles from there on are decoys'; the others are dummies'.
+
+    Returns
+    -------
+    Linkage
+        Of the records, in which no dummy and no decoy occurs.
+    Linkage
+        The same with all pairs and their patterns, as shares show them.
+    ndarray of int64, shape (n_kept,)
+        Which kept pair each of all pairs is.
+    """
+    real = (a < records[0]) & (b < records[1])
+    of_a, of_b = (
+        (own >= records[side]) & (own < records[side] + decoys[side]) & (other < records[1 - side])
+        for side, own, other in ((0, a, b), (1, b, a))
+    )
+
+    def decoy_pairs(scheme: FittedScheme, floor: float) -> tuple[DecoyPairs, DecoyPairs]:
+        weight = scheme.match_weights(found.patterns.gamma)[found.pattern]
+        at_a, at_b = of_a & (weight >= floor), of_b & (weight >= floor)
+        return DecoyPairs(a[at_a], b[at_a], weight[at_a]), DecoyPairs(b[at_b], a[at_b], weight[at_b])
+
+    source = decoy_pairs if plan.decoys else None
+    if real.all():
+        linkage, order = conclude(found, a, b, plan, progress, decoys=source)
+        return linkage, linkage, order
+    linkage, order = conclude(without(found, real), a[real], b[real], plan, progress, decoys=source)
+    scored = scored_patterns(linkage.scheme, found.patterns)
+    posterior = None
+    if plan.competing:
+        n_a, n_b = found.n_a + _dummies(a, records[0]), found.n_b + _dummies(b, records[1])
+        competing = LinkPosterior(plan.assignment, a, b, n_a, n_b, recall=linkage.scheme.recall, threads=found.threads)
+        posterior = competing.probabilities(scored.weight[found.pattern])
+    every = decide(KeptPairs(a, b, found.pattern), scored, posterior, plan)
+    link = np.empty(len(a))
+    link[every.order] = every.pairs.link_probability
+    among_all = np.flatnonzero(real)[order]
+    link[among_all] = linkage.pairs.link_probability
+    pairs = ScoredPairs(a, b, found.pattern, scored.weight[found.pattern], scored.probability[found.pattern], link)
+    dummies_a, dummies_b = records[0] + decoys[0], records[1] + decoys[1]
+    if n_with_dummies := int(((a >= dummies_a) | (b >= dummies_b)).sum()):
+        warning = result_warning("pairs_with_dummies", dummies=n_with_dummies, pairs=len(a))
+        linkage = replace(linkage, warnings=(*linkage.warnings, warning))
+    links = np.sort(among_all[linkage.links])
+    draws = None if linkage.draws is None else linkage.draws.at(among_all[linkage.draws.pair])
+    every_pair = replace(linkage, patterns=scored, pairs=pairs, links=links, draws=draws)
+    return linkage, every_pair, np.arange(len(a), dtype=np.int64)
+
+
+def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
+    """The candidates without some of the kept pairs, which are removed from the counts too.
+
+    Parameters
+    ----------
+    found : Candidates
+    real : ndarray of bool, shape (n_kept,)
+        The pairs that stay.
+    """
+    taken = np.bincount(found.pattern[~real], minlength=len(found.patterns.count))
+    count = found.patterns.count - taken
+    stays = count > 0
+    place = np.cumsum(stays) - 1
+    patterns = PatternCounts(found.patterns.gamma[stays], found.patterns.mask[stays], count[stays])
+    return replace(
+        found,
+        patterns=patterns,
+        pattern=place[found.pattern[real]].astype(np.int32),
+        selected=place[found.selected[stays[found.selected]]].astype(np.int64),
+        rarity=None if found.rarity is None else found.rarity[real],
+        checked=None if found.checked is None else found.checked.rows(real),
+    )
+
+
+def _dummies(handles: NDArray[np.int32], records: int) -> int:
+    return max(0, int(handles.max(initial=-1)) + 1 - records)

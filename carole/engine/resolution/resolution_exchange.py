@@ -1,0 +1,274 @@
+"""A resolver's part: reading the custodians' handles, deciding, and sealing what each custodian is shown.
+
+By the coordinator's process, or by Carole where the specification lets her join rows. Both hold a sealing key of their
+own, verify the custodians' signatures by the membership list, and check the content as far as possible.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemel.carole.engine.decision.coded_links import GROUP, CodedLinks, coded_links
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.latent.reported_joint import of_few_links, reported_joint
+from gemel.carole.engine.latent.resolved import resolved_with_values
+from gemel.carole.engine.resolution.padded import conclude_padded
+from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
+from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result
+from gemel.carole.engine.resolution.resolved_handles import (
+    by_appearance,
+    checked_codes,
+    checked_handles,
+    checked_values,
+)
+from gemel.carole.engine.resolution.shown_pairs import shown_pairs
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.specified import plan_of
+from gemel.common.documents.result_warning import result_warning
+from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing import SealContext
+from gemel.common.parties import Side
+from gemel.common.pki.members import Members
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
+from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet, VariableCodes
+from gemel.common.specification import Specification, specification_digest
+from gemel.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
+from gemel.common.wire.row_handles import (
+    CODES_ROWS,
+    DECOYS,
+    HANDLES,
+    RECORDS,
+    VALUES,
+    About,
+    open_row_handles,
+)
+
+MIN_PROBABILITY = 1e-3
+"""Pairs less likely than this are left out of expected counts."""
+
+
+@dataclass(frozen=True)
+class ResolvedHandles:
+    """A custodian's handles, checked.
+
+    Attributes
+    ----------
+    handles : ndarray of int32, shape (n_pairs,)
+        Whose record each pair's row is.
+    records
+        Handles from this number on are of decoys and dummies.
+    codes : ndarray of int32, shape (records,), optional
+        Row of each record in the set of codes, where the linked records are to be assessed.
+    decoys
+        So many of the handles after the records', the first, are of decoys.
+    values
+        Codes of each record by variable, where they are evidence too.
+    """
+
+    handles: NDArray[np.int32] = dataclass_field(repr=False)
+    records: int
+    codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
+    decoys: int = 0
+    values: Mapping[str, VariableCodes] = dataclass_field(default_factory=dict, repr=False)
+
+    def by_appearance(self) -> ResolvedHandles:
+        """The same under numbers that follow from the order of the pairs alone."""
+        number = by_appearance(self.handles, (self.records, self.decoys))
+        codes = None
+        if self.codes is not None:
+            codes = np.empty_like(self.codes)
+            codes[number[: len(codes)]] = self.codes
+        handles = number[self.handles].astype(np.int32)
+        return replace(self, handles=handles, codes=codes, values=dict(self._renumbered(number)))
+
+    def _renumbered(self, number: NDArray[np.int64]) -> Iterator[tuple[str, VariableCodes]]:
+        for name, variable in self.values.items():
+            codes = np.empty_like(variable.codes)
+            codes[number[: len(codes)]] = variable.codes
+            yield name, VariableCodes(variable.categories, codes)
+
+    def of_file(self, n_records: int) -> SignatureSet:
+        """The records as rows of a file of which nothing but codes is known, and of the rest nothing at all."""
+        variables = {}
+        for name, variable in self.values.items():
+            codes = np.full(n_records, MISSING, dtype=np.int16)
+            codes[: len(variable.codes)] = variable.codes
+            variables[name] = VariableCodes(variable.categories, codes)
+        return SignatureSet(CODES, n_records, {}, {}, variables)
+
+
+def open_handles(
+    reader: Reader, run: str, spec: Specification, request: ResolutionRequest, side: Side, sealed: bytes | memoryview
+) -> ResolvedHandles:
+    """A custodian's handles for the pairs of a request.
+
+    Raises
+    ------
+    GemelError
+        SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
+        and request; UPLOAD_CORRUPT if they are invalid.
+    """
+    at = list(Side).index(side)
+    about = About(
+        project=spec.project,
+        run=run,
+        side=side,
+        specification=specification_digest(spec),
+        request=request.requested[at],
+        reader=reader.name,
+        key=reader.members.named(reader.name).sealing,
+        suite=spec.suite,
+    )
+    reported = open_row_handles(reader.key, reader.members.in_role(side.role).identity, about, bytes(sealed))
+    found = request.found
+    n_records = (found.n_a, found.n_b)[at]
+    none = np.empty(0, dtype=np.uint32)
+    among = reported.get(RECORDS, none) if spec.padding is not None or spec.decoys else None
+    of_decoys = reported.get(DECOYS, none) if spec.decoys else None
+    handles, known, decoys = checked_handles(
+        reported[HANDLES], len(found.pattern), n_records, among, of_decoys, spec.decoys
+    )
+    found_handles = ResolvedHandles(handles, known, decoys=decoys)
+    if spec.assessment is not None:
+        codes = checked_codes(reported.get(CODES_ROWS), known, n_records)
+        found_handles = replace(found_handles, codes=codes)
+    latent = plan_of(spec).latent
+    if latent is not None:
+        values = checked_values(reported.get(VALUES), known, latent.held_by(str(side)))
+        found_handles = replace(found_handles, values=values)
+    return found_handles
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A request decided.
+
+    Attributes
+    ----------
+    linkage
+        Of all pairs of the request, those of dummies and decoys among them.
+    order : ndarray of int64, shape (n_pairs,)
+        Which pair of the request each of the linkage's pairs is.
+    document
+        The model and the aggregates, of records only.
+    coded
+        The links by rows of codes, where they are assessed.
+    left_out
+        Matches expected among records' pairs that are no link.
+    """
+
+    linkage: Linkage = dataclass_field(repr=False)
+    order: NDArray[np.int64] = dataclass_field(repr=False)
+    document: StatisticsDocument = dataclass_field(repr=False)
+    coded: CodedLinks | None = dataclass_field(default=None, repr=False)
+    left_out: float = 0.0
+
+
+def decide(
+    request: ResolutionRequest,
+    a: ResolvedHandles,
+    b: ResolvedHandles,
+    plan: LinkagePlan,
+    progress: Progress,
+    run: str,
+    threads: int = 1,
+) -> Resolved:
+    """Decide a request, once it is known which rows are one record.
+
+    Parameters
+    ----------
+    a, b
+        Alice's and Bob's handles.
+    threads
+        On which it is worked out.
+
+    Raises
+    ------
+    GemelError
+        UPLOAD_CORRUPT if two pairs have the same two records.
+
+    Notes
+    -----
+    The same for the same pairs in the same order, whatever numbers custodians gave their records.
+    """
+    _refuse_repeated(a.handles, b.handles, run)
+    a, b = a.by_appearance(), b.by_appearance()
+    found = replace(request.found, threads=threads)
+    if plan.latent is not None:  # a specification has no dummies and decoys beside it
+        files = a.of_file(found.n_a), b.of_file(found.n_b)
+        linkage, order = resolved_with_values(found, (a.handles, b.handles), files, plan, progress, request.known)
+        if linkage.latent is not None and linkage.latent.joint is not None and of_few_links(linkage):
+            linkage = replace(linkage, warnings=(*linkage.warnings, result_warning("joint_withheld", fewest=GROUP)))
+        whole = linkage
+    else:
+        records, decoys = (a.records, b.records), (a.decoys, b.decoys)
+        linkage, whole, order = conclude_padded(found, a.handles, b.handles, records, plan, progress, decoys)
+    document = findings(linkage, plan, Resources(request.found.peak_bytes, request.threads), {})
+    if a.codes is None or b.codes is None:
+        return Resolved(whole, order, document)
+    return Resolved(whole, order, document, coded_links(linkage, a.codes, b.codes), expected_elsewhere(linkage))
+
+
+def sealed_result(
+    resolved: Resolved, request: ResolutionRequest, spec: Specification, members: Members, run: str
+) -> bytes:
+    """The result for Carole: what she must know, and each custodian's share, which she cannot read.
+
+    Raises
+    ------
+    GemelError
+        NOT_FOUND if the membership list lacks a custodian; SEALED if sealing to its key fails.
+    """
+    key = secrets.token_bytes(KEY_BYTES)
+    shares: dict[Side, bytes] = {}
+    for side, digest in zip(Side, request.requested, strict=True):
+        shown = shown_pairs(resolved.linkage, spec.release, side)
+        if shown is None:
+            continue
+        place = resolved.order[shown.pair]
+        ascending = np.argsort(place)
+        share = ResolvedShare(
+            digest,
+            key,
+            place[ascending].astype(np.uint32),
+            shown.probability[ascending],
+            shown.linked[ascending],
+        )
+        if shown.draws is not None:
+            now = np.argsort(ascending)
+            drawn = shown.draws.at(now[shown.draws.pair])
+            share = replace(share, draw=drawn.draw.astype(np.uint32), drawn=drawn.pair.astype(np.uint32))
+        member = members.in_role(side.role)
+        shares[side] = seal_share(member.sealing, SealContext(spec.project, run, member.name, spec.suite), share)
+    joint = reported_joint(resolved.linkage, spec)
+    return pack_result(ResolutionResult(resolved.document, shares, resolved.coded, resolved.left_out, joint))
+
+
+def expected_elsewhere(linkage: Linkage) -> float:
+    """Matches expected among the candidate pairs that were not linked, to a tenth."""
+    chance = np.clip(linkage.pairs.link_probability, 0.0, 1.0)
+    chance[linkage.links] = 0.0
+    return round(float(chance[chance >= MIN_PROBABILITY].sum()), 1)
+
+
+def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:
+    """A request has no pair of records twice; handles that imply one are invalid."""
+    pairs = np.sort(a.astype(np.int64) << 32 | b)
+    if (pairs[1:] == pairs[:-1]).any():
+        raise GemelError(
+            ErrorCode.UPLOAD_CORRUPT,
+            "the handles name the same two records for two candidate pairs",
+            where=f"run {run}",
+            remedy="ask the custodians whether an identifier of theirs is on several records, and start another run",
+        )

@@ -1,0 +1,224 @@
+"""What a run is to do: plain values, made from the specification by the caller."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gemel.carole.comparison.crosswise import crosswise_bounds
+from gemel.carole.engine.run.plan_parts import PRESENT_BOUNDS, FieldPlan, LatentPlan, RulePlan
+from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.link_rule import Assignment
+from gemel.carole.fellegi_sunter.schemes import scheme_named
+from gemel.carole.fellegi_sunter.settings import MPrior
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.schemes import DEFAULT_SCHEME
+
+U = Literal["all_pairs", "corrected", "free"]
+Dependence = Literal["auto", "none", "pairwise", "decomposable"]
+
+
+@dataclass(frozen=True)
+class LinkagePlan:
+    """One linkage run.
+
+    Attributes
+    ----------
+    fields
+        Compared fields, in the order of the model.
+    rules
+        Blocking rules; none compares every pair.
+    swaps
+        Pairs of fields compared crosswise too, by name; each adds a comparison after the fields'.
+    u
+        "all_pairs": u is the levels' distribution over all pairs of the two files. "corrected": the matches'
+        share of it is taken out. "free": u is estimated.
+    assignment
+        "one_to_one": the best set of links with no record in two. "greedy": the same, most probable pair first.
+        "many_to_one": a record of A is linked at most once. "one_to_many": a record of B is. "clusters": the persons
+        of each file, found within it, one to one. "none": every pair separately.
+    scheme
+        How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
+    dependence
+        "none": fields are independent in each class. "pairwise": a forest of dependent pairs, in each class
+        separately. "decomposable" and "auto": cliques of up to four fields; which, the evidence decides. Schemes that
+        are not calibrated have none.
+    threshold
+        Minimum probability of a link, unless there is a requested rate of false links.
+    false_link_rate
+        Maximum expected share of false links; None: the threshold decides.
+    seed
+        Seed of the random sample of pairs, where there is one.
+    max_iterations, tolerance
+        Of the EM algorithm.
+    expected_matches
+        Prior mean of the number of matches; None: any number is as likely.
+    max_kin
+        Maximum number of latent classes of non-matches, such as households; evidence decides how many there are.
+    m_prior
+        What is believed of m, by field; of the others what is usual.
+    latent
+        The extended latent step; None: pairs are scored by agreement alone.
+    check_field
+        A field that both sets carry but no link is made by; its agreement shows the share of false links.
+    replicates
+        Of the bootstrap of the run; 0: none.
+    decoys
+        Records that each custodian has added to its file and knows to be no person's; 0: none. In modes open and
+        trusted they are the last rows of its set.
+    draws
+        Linkages to draw from the posterior beside the links.
+    """
+
+    fields: tuple[FieldPlan, ...]
+    rules: tuple[RulePlan, ...] = ()
+    swaps: tuple[tuple[str, str], ...] = ()
+    scheme: str = DEFAULT_SCHEME
+    u: U = "corrected"
+    dependence: Dependence = "none"
+    assignment: Assignment = "one_to_one"
+    threshold: float = 0.5
+    false_link_rate: float | None = None
+    seed: int = 1
+    max_iterations: int = 500
+    tolerance: float = 1e-8
+    expected_matches: float | None = None
+    max_kin: int = MAX_KIN
+    m_prior: tuple[tuple[str, MPrior], ...] = ()
+    latent: LatentPlan | None = None
+    check_field: FieldPlan | None = None
+    replicates: int = 0
+    decoys: int = 0
+    draws: int = 0
+
+    def __post_init__(self) -> None:
+        self._check_fields()
+        self._check_model()
+        self._check_links()
+        if self.latent is not None and not set(self.latent.keys) <= {field.name for field in self.fields}:
+            raise _wrong("latent.keys", "compared fields only", "others", "name fields that are compared")
+        self._check_quality()
+        one_each = (self.latent, self.check_field, self.replicates or None, self.draws or None)
+        if self.assignment == "clusters" and any(setting is not None for setting in one_each):
+            raise _wrong(
+                "links.assignment",
+                "clusters without the latent step, estimates of quality and draws, which suppose one link of a record",
+                "one of them",
+                "drop it",
+            )
+
+    def _check_fields(self) -> None:
+        if not self.fields:
+            raise _wrong("fields", "at least one compared field", "none", "name the fields to compare")
+        names = [field.name for field in self.fields]
+        if len(set(names)) != len(names):
+            raise _wrong("fields", "each field may occur once", "a repeated name", "remove the repetition")
+        exchanged = [name for swap in self.swaps for name in swap]
+        if len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names):
+            raise _wrong("swaps", "each field at most once, and only compared ones", "others", "correct the swaps")
+
+    def _check_model(self) -> None:
+        if self.dependence not in get_args(Dependence):
+            expected_names = f"one of {', '.join(get_args(Dependence))}"
+            raise _wrong("model.dependence", expected_names, repr(self.dependence), "name one of them")
+        if not scheme_named(self.scheme).facts.calibrated and any(field.value_frequencies for field in self.fields):
+            raise _wrong("fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme")
+        expected = self.expected_matches
+        if expected is not None and not (expected > 0 and math.isfinite(expected)):
+            raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+        if not 0 <= self.max_kin <= MAX_KIN:
+            raise _wrong("model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out")
+        if not {name for name, _ in self.m_prior} <= {field.name for field in self.fields}:
+            raise _wrong("model.m_prior", "compared fields only", "others", "name fields that are compared")
+
+    def _check_links(self) -> None:
+        if not 0 < self.threshold <= 1:
+            raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
+        if self.false_link_rate is not None and not 0 < self.false_link_rate < 1:
+            raise _wrong("links.false_link_rate", "a share in (0, 1)", str(self.false_link_rate), "for instance .01")
+        if self.assignment not in get_args(Assignment):
+            raise _wrong("links.assignment", f"one of {', '.join(get_args(Assignment))}", self.assignment, "name one")
+
+    def _check_quality(self) -> None:
+        check = None if self.check_field is None else self.check_field.name
+        used = {name for rule in self.rules for name in (*rule.fields, rule.split)} | {f.name for f in self.fields}
+        if check is not None and check in used:
+            raise _wrong("quality.check_field", "a field that nothing else uses", str(check), "choose another")
+        if self.latent is not None and (check is not None or self.replicates or self.decoys):
+            raise _wrong("quality", "no estimates with the extended latent step", "both", "drop one of the two")
+        if self.decoys and not self.one_to_one:
+            raise _wrong("quality.decoys", "links of one record to one", self.assignment, "drop one of the two")
+
+    def max_links(self, n_a: int, n_b: int) -> int:
+        """So many links can files of these numbers of records have; under clusters, of persons."""
+        return {
+            "one_to_one": min(n_a, n_b), "greedy": min(n_a, n_b), "many_to_one": n_a, "one_to_many": n_b,
+            "clusters": min(n_a, n_b),
+        }.get(self.assignment, n_a * n_b)  # fmt: skip
+
+    def check_expected_matches(self, n_a: int, n_b: int) -> None:
+        """Raise PARAMETER if more matches are believed than these files can have."""
+        possible = self.max_links(n_a, n_b)
+        if self.expected_matches is not None and self.expected_matches > possible:
+            raise _wrong(
+                "model.expected_matches",
+                f"no more than {possible:,}, as many as {n_a:,} and {n_b:,} records can have under {self.assignment}",
+                f"{self.expected_matches:,.0f}",
+                "state a smaller number, or leave it out",
+            )
+
+    @property
+    def compared(self) -> tuple[FieldPlan, ...]:
+        """The comparisons of the model.
+
+        The fields; a comparison for each pair of them that may be exchanged; and for each field that has missing as a
+        level whether both records have it (1) or not (0). The field itself stays missing in the latter case and adds
+        nothing, so that P(missing) and P(level | there) together are the distribution of its levels, missing being one.
+        """
+        crosswise = (
+            FieldPlan(
+                f"{first}-{second}-exchanged",
+                64,
+                crosswise_bounds(self.field(first).bits, self.field(first).randomised_response),
+            )
+            for first, second in self.swaps
+        )
+        presence = (FieldPlan(f"{name}-present", 64, PRESENT_BOUNDS) for name in self.present)
+        return (*self.fields, *crosswise, *presence)
+
+    def field(self, name: str) -> FieldPlan:
+        """The compared field of a name; KeyError if there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Fields whose presence is evidence; their comparisons come last."""
+        return tuple(field.name for field in self.fields if field.missing_as_level)
+
+    @property
+    def swapped(self) -> range:
+        """Positions of the crosswise comparisons among those compared."""
+        return range(len(self.fields), len(self.fields) + len(self.swaps))
+
+    @property
+    def presence(self) -> range:
+        """Positions of the comparisons of presence among those compared."""
+        return range(self.swapped.stop, self.swapped.stop + len(self.present))
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether no record of either file may have two links."""
+        return self.assignment in ("one_to_one", "greedy")
+
+    @property
+    def competing(self) -> bool:
+        """Whether the records of a file may have one link at most, so that pairs compete."""
+        return self.assignment != "none"
+
+
+def _wrong(where: str, what: str, got: str, remedy: str) -> GemelError:
+    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)

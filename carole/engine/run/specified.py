@@ -1,0 +1,125 @@
+"""The engine's plan, from the specification, and what the engine refuses of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import Bands, Canopies, FieldPlan, LatentPlan, RulePlan, Similar, VariablePlan
+from gemel.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
+from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
+from gemel.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
+from gemel.common.specification.model.beliefs import PriorsSpec
+from gemel.common.specification.model.schemes import SCHEMES
+
+
+def plan_of(spec: Specification) -> LinkagePlan:
+    """The engine's plan, from the specification."""
+    return LinkagePlan(
+        fields=tuple(_field(field, _bounds(field, spec), spec) for field in spec.compared),
+        rules=tuple(_rule(rule) for rule in spec.blocking),
+        swaps=spec.swaps,
+        scheme=spec.model.scheme,
+        u=spec.model.u,
+        dependence=spec.model.dependence,
+        assignment=spec.links.assignment,
+        threshold=spec.links.min_probability or 0.5,
+        false_link_rate=spec.links.false_link_rate,
+        seed=spec.model.seed,
+        max_iterations=spec.model.max_iterations,
+        tolerance=spec.model.tolerance,
+        expected_matches=spec.model.expected_matches,
+        max_kin=spec.model.max_kin,
+        m_prior=tuple((one.field, MPrior(one.agreement, one.weight)) for one in spec.model.m_prior),
+        latent=_latent(spec),
+        check_field=_check_field(spec),
+        replicates=0 if spec.quality is None else spec.quality.bootstrap or 0,
+        decoys=spec.decoys,
+        draws=spec.release.drawn,
+    )
+
+
+def refuse_unidentified(spec: Specification) -> None:
+    """Refuse a specification whose model no data can determine, before anything is read.
+
+    Every comparison is taken to have all of its levels; a run may still find one constant, and then refuse.
+
+    Raises
+    ------
+    GemelError
+        NOT_IDENTIFIED, as `carole.fellegi_sunter.em.fit` would.
+    """
+    plan = plan_of(spec)
+    fields = [FieldLevels(compared.name, len(compared.bounds)) for compared in plan.compared]
+    reason = why_not_identified(fields, np.ones((len(fields), 2)), plan.u)
+    if reason is not None:
+        raise not_identified(reason)
+
+
+def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> FieldPlan:
+    return FieldPlan(
+        field.name,
+        field.bits,
+        bounds,
+        spec.comparator_of(field),
+        field.value_frequencies,
+        field.missing_as == "level",
+        field.randomised_response,
+        field.personal,
+    )
+
+
+def _check_field(spec: Specification) -> FieldPlan | None:
+    if spec.quality is None or spec.quality.check_field is None:
+        return None
+    field = spec.field(spec.quality.check_field)
+    return _field(field, _equal_or_not(field), spec)
+
+
+def _latent(spec: Specification) -> LatentPlan | None:
+    if spec.latent is None:
+        return None
+    return LatentPlan(
+        variables=tuple(VariablePlan(v.name, v.holder, len(v.categories)) for v in spec.variables),
+        keys=spec.latent.keys,
+        search=spec.latent.search,
+        p=spec.latent.p,
+        separate=spec.latent.separate,
+        rounds=spec.latent.rounds,
+        precision=spec.latent.precision,
+        **_priors(spec.latent.priors),
+    )
+
+
+def _priors(priors: PriorsSpec | None) -> dict[str, Any]:
+    if priors is None:
+        return {}
+    return {
+        "m_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.m),
+        "u_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.u),
+        "p_prior": (0.0, 0.0) if priors.p is None else (priors.p.matches, priors.p.non_matches),
+    }
+
+
+def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
+    # A scheme without grades has no level between equal and unequal, so none is counted.
+    if SCHEMES[spec.model.scheme].graded:
+        return field.bounds
+    return _equal_or_not(field)
+
+
+def _equal_or_not(field: FieldSpec) -> tuple[float, ...]:
+    return field.tolerant_bounds(LEVELS["exact"]) if field.randomised_response else LEVELS["exact"]
+
+
+def _rule(rule: BlockingRule) -> RulePlan:
+    formed: Bands | Canopies | Similar | None = None
+    if rule.lsh is not None:
+        formed = Bands(rule.lsh.field, rule.lsh.bands, rule.lsh.bits)
+    elif rule.canopies is not None:
+        formed = Canopies(rule.canopies.field, rule.canopies.tight, rule.canopies.loose)
+    elif rule.similar is not None:
+        formed = Similar(rule.similar.field, rule.similar.minimum)
+    return RulePlan(rule.name, rule.fields, formed, rule.limit, rule.split)

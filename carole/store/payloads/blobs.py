@@ -1,0 +1,267 @@
+"""Encrypted chunks as files: in a folder, or as objects of a store such as S3; one protocol, two places.
+
+A file's name is random and never used again, so a file that exists is whole, and writing never changes one. The
+database determines which files count; `sweep` removes the others, at a start and while others are written.
+
+No place is ever listed as a whole. A payload's identifier begins with its number, which the database counts: what an
+old copy of the database does not know therefore comes after all that it knows (`require_known`), and a sweep lists the
+payloads that the database names to it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from gemel.carole.bucket import Bucket
+from gemel.carole.store.payloads.blob_bucket import BlobBucket
+from gemel.carole.store.payloads.blob_folder import BlobFolder
+from gemel.common.errors import ErrorCode, GemelError
+
+_MISPLACED = (
+    "find out where it is: a volume that is not mounted or a mistyped path looks like this; blobs and database of one "
+    "store belong together"
+)
+_PAYLOAD = re.compile(r"[0-9a-f]{32}")
+_NUMBER_DIGITS = 12
+
+
+class BlobPlace(Protocol):
+    """Where files are. A file belongs to a payload; what a method raises is clear to Carole's operator."""
+
+    name: str
+    """What it is, in errors."""
+    where: str
+    """Which one it is, in errors: never with a credential."""
+    folder: Path | None
+    """Whose disk can be full; None of an object store."""
+
+    def create(self) -> None:
+        """Make it, unless it exists or only its operator can make it."""
+
+    def claim(self) -> str:
+        """Refuse it where another process has it; a token of whoever has it, the same for the next one who may."""
+
+    def release(self) -> None:
+        """Let another process have it."""
+
+    def identity(self) -> str | None:
+        """The store that it belongs to; None if it belongs to none."""
+
+    def identify(self, store: str) -> None:
+        """Record the store that it belongs to."""
+
+    def payloads(self, after: str) -> Iterator[str]:
+        """What has files, from the first identifier after `after` on; some may be named more than once."""
+
+    def files(self, payload: str) -> set[str]:
+        """The files of a payload."""
+
+    def put(self, payload: str, file: str, content: bytes) -> None:
+        """Write a file; when this returns, it outlasts a crash. STORAGE_FULL or DATABASE if it cannot."""
+
+    def get(self, payload: str, file: str, start: int, length: int | None) -> bytes:
+        """Bytes of a file, from `start` on; fewer where it ends before. VAULT if it is missing."""
+
+    def remove(self, payload: str, files: Collection[str]) -> None:
+        """Remove files of a payload. Missing ones are no error."""
+
+    def remove_empty(self, payload: str) -> None:
+        """Remove what stands for a payload without files, if anything does."""
+
+    def remove_all(self, payload: str) -> None:
+        """Remove whatever a payload has."""
+
+    def check(self) -> None:
+        """Refuse it if nothing can be written to it now; nothing is left in it."""
+
+
+@dataclass(frozen=True)
+class SweptFiles:
+    """What a sweep removed, and the payloads that it looked at and no writer of this process had."""
+
+    removed: int
+    seen: set[str]
+
+
+class Blobs:
+    """The files of a store.
+
+    Parameters
+    ----------
+    at
+        A folder, or a bucket.
+
+    Attributes
+    ----------
+    place
+        Of a claimed place: two that are equal cannot both have it.
+    """
+
+    def __init__(self, at: Path | Bucket) -> None:
+        self._at: BlobPlace = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
+        self.folder = self._at.folder
+        self.create, self.identity, self.identify = self._at.create, self._at.identity, self._at.identify
+        self.release, self.check = self._at.release, self._at.check
+        self.place = ""
+        self._guard = threading.Lock()
+        self._writing: Counter[str] = Counter()
+
+    def claim(self) -> None:
+        """Have the place for the lifetime of this process, as far as the place can tell (see `tenure`).
+
+        Raises
+        ------
+        GemelError
+            BUSY if another process has it; DATABASE if there is no such place.
+        """
+        self.place = self._at.claim()
+
+    def require(self, store: str) -> None:
+        """Refuse the blobs of another store, or of none.
+
+        Raises
+        ------
+        GemelError
+            DATABASE.
+        """
+        found = self.identity()
+        if found != store:
+            raise GemelError(
+                ErrorCode.DATABASE,
+                f"{self._at.name} does not belong to this database",
+                where=self._at.where,
+                got=f"the store {found}, and the database is of {store}" if found else "those of no store",
+                remedy=_MISPLACED,
+            )
+
+    def require_known(self, known: Collection[str], newest: int) -> None:
+        """Refuse blobs with a payload that the database has never heard of.
+
+        A payload's row is committed before its first file is written, and stays when it is erased. So the database is
+        an old copy, or of another store, and removing what it does not name would destroy what the right one names.
+
+        Parameters
+        ----------
+        known
+            Every payload of the database.
+        newest
+            Number of the newest one (`new_payload`).
+
+        Raises
+        ------
+        GemelError
+            DATABASE.
+        """
+        unknown = sorted(set(self._payloads(f"{newest:0{_NUMBER_DIGITS}x}g")) - set(known))
+        if unknown:
+            raise GemelError(
+                ErrorCode.DATABASE,
+                f"the database does not know all payloads in {self._at.name}: it is older, or another store's",
+                where=self._at.where,
+                got=f"{len(unknown)} unknown, such as {unknown[0]}",
+                remedy="give Carole the newest database; if it is lost for good, move the unknown payloads elsewhere",
+            )
+
+    def is_unused(self, ours: Collection[str] = ()) -> bool:
+        """Whether it has no identity, and no payload that is not ours."""
+        return self.identity() is None and all(payload in ours for payload in self._payloads(""))
+
+    def write(self, payload: str, content: bytes) -> str:
+        """Write one file under a new name; when that is returned, the file outlasts a crash.
+
+        Raises
+        ------
+        GemelError
+            STORAGE_FULL if there is no room, DATABASE if it is refused otherwise; what is left then, a sweep removes.
+        """
+        name = secrets.token_hex(16)
+        self._at.put(payload, name, content)
+        return name
+
+    def put(self, payload: str, file: str, content: bytes) -> None:
+        """Put a file back that a backup has; errors as `write`."""
+        self._at.put(payload, file, content)
+
+    def read(self, payload: str, file: str, start: int = 0, length: int | None = None) -> bytes:
+        """Read bytes of a file, all of them by default; fewer than `length` where it ends before.
+
+        Raises
+        ------
+        GemelError
+            VAULT if the file is missing; DATABASE where it cannot be reached now.
+        """
+        return self._at.get(payload, file, start, length)
+
+    @contextmanager
+    def writing(self, payload: str) -> Iterator[None]:
+        """A block at whose end every file it wrote for a payload is named by a committed row, or removed.
+
+        `sweep` leaves the payload alone until then.
+        """
+        with self._guard:
+            self._writing[payload] += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._writing[payload] -= 1
+                if not self._writing[payload]:
+                    del self._writing[payload]
+
+    def remove(self, payload: str, files: Collection[str] | None = None) -> None:
+        """Remove files, or all of a payload. Missing files are no error."""
+        if files is None:
+            self._at.remove_all(payload)
+        elif files:
+            self._at.remove(payload, files)
+
+    def sweep(self, payloads: Iterable[str], stored: Callable[[], Mapping[str, Collection[str] | None]]) -> SweptFiles:
+        """Remove the files of payloads that no row names.
+
+        Parameters
+        ----------
+        payloads
+            Where such files may be.
+        stored
+            Reads the database: by payload the files that are named, none of an erased one, and None for a payload that
+            another process may be writing.
+
+        Notes
+        -----
+        The order makes it safe beside writers: files are listed first, then it is looked which payloads are being
+        written, then the database is read. A file of the list whose writer had ended by the second step was named, or
+        removed, before the third; one that is written later is not in the list. A payload that the database does not
+        know is left alone.
+        """
+        found = {payload: self._at.files(payload) for payload in payloads}
+        with self._guard:
+            busy = set(self._writing)
+        known = stored()
+        removed, seen = 0, set()
+        for payload, files in found.items():
+            named = None if payload in busy else known.get(payload)
+            if named is None:
+                continue
+            unnamed = files - set(named)
+            self.remove(payload, unnamed)
+            if not named:
+                self._at.remove_empty(payload)  # a writer that came since makes it again
+            removed += len(unnamed)
+            seen.add(payload)
+        return SweptFiles(removed, seen)
+
+    def _payloads(self, after: str) -> Iterator[str]:
+        return (found for found in self._at.payloads(after) if _PAYLOAD.fullmatch(found))
+
+
+def new_payload(number: int) -> str:
+    """The identifier of a new payload: its number, and chance."""
+    return f"{number:0{_NUMBER_DIGITS}x}{secrets.token_hex(16 - _NUMBER_DIGITS // 2)}"

@@ -1,0 +1,302 @@
+"""Encrypted payloads: an upload, an artifact or a share of a result, each in chunks under a separate key.
+
+A payload is received from its sender chunk by chunk, in any order (`receiving`), or written whole by Carole herself
+(`writing`); either way it is fetched chunk by chunk (`fetch`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
+
+from gemel.carole.store.database import Database
+from gemel.carole.store.payloads.blobs import Blobs, new_payload
+from gemel.carole.store.payloads.resting_digests import DIGEST_BYTES, digest_of, resting, resting_root, root_of
+from gemel.carole.store.tables import chunks, meta, payloads
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
+from gemel.common.wire.chunks import Chunk, root_digest
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+
+@dataclass(frozen=True)
+class StoredChunk:
+    """A stored chunk: its place, the digest of its plaintext as it rests, its size, its file, and its place in that."""
+
+    position: int
+    digest: bytes
+    size: int
+    file: str
+    start: int = 0
+
+    @property
+    def encrypted_bytes(self) -> int:
+        """Bytes that it takes in its file."""
+        return self.size + OVERHEAD_BYTES
+
+
+class EncryptedPayloads:
+    """Encrypts chunks into blobs, and reads them back."""
+
+    def __init__(self, blobs: Blobs, vault: Vault) -> None:
+        self._blobs = blobs
+        self._vault = vault
+
+    def create(self, connection: Connection, project: int, writer: str | None = None) -> str:
+        """A new payload with a new random key; of a worker that writes it whole, `writer` is the name."""
+        connection.execute(_COUNT)
+        payload = new_payload(newest(connection))
+        _, wrapped = self._vault.create(subject_of(payload))
+        values = {"id": payload, "project": project, "wrapped_key": wrapped, "complete": 0, "writer": writer}
+        connection.execute(insert(payloads).values(values))
+        return payload
+
+    def key(self, connection: Connection, payload: str) -> DataKey:
+        """The key of a payload.
+
+        Raises
+        ------
+        GemelError
+            WRONG_STATE if it has been erased.
+        """
+        return self._vault.unwrap(subject_of(payload), self.wrapped_key(connection, payload))
+
+    def wrapped_key(self, connection: Connection, payload: str) -> bytes:
+        """The key of a payload as it rests; WRONG_STATE if it has been erased."""
+        wrapped = connection.execute(select(payloads.c.wrapped_key).where(payloads.c.id == payload)).scalar()
+        if wrapped is None:
+            raise erased()
+        return bytes(wrapped)
+
+    def store(self, key: DataKey, payload: str, position: int, content: bytes) -> StoredChunk:
+        """Write one chunk, encrypted, to the disk. It counts once a row names it."""
+        file = self._blobs.write(payload, key.encrypt(position, content))
+        return StoredChunk(position, resting(key, position, hashlib.sha256(content).digest()), len(content), file)
+
+    def digests(self, key: DataKey, stored: Iterable[StoredChunk]) -> Iterator[bytes]:
+        """The digests of stored chunks' plaintext; VAULT if one was changed."""
+        return (digest_of(key, chunk.position, chunk.digest) for chunk in stored)
+
+    def name(
+        self, connection: Connection, key: DataKey, payload: str, written: Sequence[StoredChunk], *, randomised: bool
+    ) -> None:
+        """Write the rows of a payload that is complete on the disk: it counts from the commit on.
+
+        Parameters
+        ----------
+        randomised
+            Whether its digest confirms no guess, so that the root may rest in the clear (`resting_digests`).
+        """
+        rows = [{"payload": payload, **vars(chunk)} for chunk in written]
+        if rows:
+            connection.execute(insert(chunks), rows)
+        root = root_digest(self.digests(key, written))
+        stored = root if randomised else resting_root(key, root)
+        whole = {"chunks": len(rows), "root": stored, "complete": 1, "writer": None}
+        connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
+
+    @contextmanager
+    def receiving(
+        self, database: Database, payload: str, chunk: Chunk, where: str, *, randomised: bool
+    ) -> Iterator[Callable[[Connection], bool]]:
+        """Receive a checked chunk: write it to the disk, then name it in the caller's transaction.
+
+        The yielded function names it, and returns whether the payload is then complete; the caller's transaction must
+        lock the payload against other writers. Repeating a chunk is harmless. If the block ends with an error, nothing
+        of the chunk is left. `randomised` as of `name`.
+
+        Raises
+        ------
+        GemelError
+            CHUNK_CONFLICT if the payload was started with other content, or has another chunk under this index;
+            UPLOAD_CORRUPT if all chunks are present and do not match their root digest; WRONG_STATE if the payload has
+            been erased.
+        """
+        with self._blobs.writing(payload):
+            with database.read() as connection:
+                stored = None
+                key = self.key(connection, payload)
+                if not self._has(connection, key, payload, chunk, where):
+                    stored = self.store(key, payload, chunk.index, chunk.data)
+            root = chunk.root if randomised else resting_root(key, chunk.root)
+            with self._naming(key, payload, chunk, where, stored, root) as name:
+                yield name
+
+    @contextmanager
+    def _naming(
+        self, key: DataKey, payload: str, chunk: Chunk, where: str, stored: StoredChunk | None, root: bytes
+    ) -> Iterator[Callable[[Connection], bool]]:
+        """The second half of `receiving`: the stored chunk is named, or removed."""
+        named = False
+
+        def name(connection: Connection) -> bool:
+            nonlocal named
+            if stored is None or self._has(connection, key, payload, chunk, where):
+                return False
+            connection.execute(insert(chunks).values(payload=payload, **vars(stored)))
+            count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.payload == payload))
+            complete = count == chunk.count
+            if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
+                raise GemelError(
+                    ErrorCode.UPLOAD_CORRUPT,
+                    "the data received does not match its root digest",
+                    where=where,
+                    remedy="send it again from its first chunk; an upload under a new name",
+                )
+            whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
+            connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
+            named = True
+            return complete
+
+        try:
+            yield name
+        except BaseException:
+            named = False
+            raise
+        finally:
+            if stored is not None and not named:
+                self._blobs.remove(payload, [stored.file])
+
+    def _has(self, connection: Connection, key: DataKey, payload: str, chunk: Chunk, where: str) -> bool:
+        """Whether a payload has this chunk; CHUNK_CONFLICT if it has another, or other content."""
+        row = connection.execute(select(payloads.c.chunks, payloads.c.root).where(payloads.c.id == payload)).one()
+        if row.root is not None and (row.chunks, root_of(key, row.root)) != (chunk.count, chunk.root):
+            raise chunk_conflict("the chunk belongs to a payload other than the one that was started", where)
+        there = self.chunk(connection, payload, chunk.index)
+        if there is not None and digest_of(key, there.position, there.digest) != chunk.sha256:
+            raise chunk_conflict("another chunk was sent under this index", where)
+        return there is not None
+
+    def chunks(self, connection: Connection, payload: str) -> list[StoredChunk]:
+        """The existing chunks of a payload, in order."""
+        return [_chunk(row) for row in connection.execute(_chunks(payload).order_by(chunks.c.position))]
+
+    def chunk(self, connection: Connection, payload: str, position: int) -> StoredChunk | None:
+        """One chunk of a payload, if it exists."""
+        row = connection.execute(_chunks(payload).where(chunks.c.position == position)).first()
+        return None if row is None else _chunk(row)
+
+    def read_run(self, payload: str, run: Sequence[StoredChunk]) -> memoryview:
+        """The bytes of chunks that follow each other in a file, still encrypted, by one request.
+
+        Raises
+        ------
+        GemelError
+            VAULT if the file is missing; DATABASE where it cannot be reached now.
+        """
+        first, last = run[0], run[-1]
+        length = last.start + last.encrypted_bytes - first.start
+        return memoryview(self._blobs.read(payload, first.file, first.start, length))
+
+    def decrypt(self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview) -> bytes:
+        """Decrypt one chunk and compare it with its digest; VAULT if it has changed."""
+        return self._decrypted(key, payload, chunk, encrypted)[0]
+
+    def _decrypted(
+        self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview
+    ) -> tuple[bytes, bytes]:
+        content = key.decrypt(chunk.position, encrypted)
+        digest = hashlib.sha256(content).digest()
+        if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
+            raise GemelError(
+                ErrorCode.VAULT, "a stored chunk does not match its database row", where=subject_of(payload)
+            )
+        return content, digest
+
+    def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
+        """One chunk of a complete payload, to be sent.
+
+        Raises
+        ------
+        GemelError
+            PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
+        """
+        row = connection.execute(select(payloads).where(payloads.c.id == payload)).one()
+        if index >= row.chunks:
+            raise GemelError(ErrorCode.PARAMETER, f"there are {row.chunks} chunks", where=where, got=f"index {index}")
+        chunk = self.chunk(connection, payload, index)
+        key = self.key(connection, payload)
+        if chunk is None:
+            raise erased()
+        content, digest = self._decrypted(key, payload, chunk, self.read_run(payload, [chunk]))
+        return Chunk(index, row.chunks, root_of(key, row.root) or b"", digest, content)
+
+    def erase(self, connection: Connection, which: ColumnElement[bool]) -> dict[str, str]:
+        """Destroy the keys of payloads and delete their chunks' rows; `remove` the files after the commit.
+
+        Returns
+        -------
+        dict of str to str
+            By payload the SHA-256 digest of the wrapped key, in hexadecimal digits: a copy of the key that turns up in
+            a backup is recognised as one that was to be destroyed.
+        """
+        query = select(payloads.c.id, payloads.c.wrapped_key).where(payloads.c.wrapped_key.is_not(None), which)
+        found = {row.id: hashlib.sha256(row.wrapped_key).hexdigest() for row in connection.execute(query)}
+        for payload in found:
+            gone = {"wrapped_key": None, "swept": 0}
+            connection.execute(update(payloads).where(payloads.c.id == payload).values(gone))
+            encrypted = payloads.c.id == payload, func.length(payloads.c.root) > DIGEST_BYTES
+            connection.execute(update(payloads).where(*encrypted).values(root=None))
+            connection.execute(delete(chunks).where(chunks.c.payload == payload))
+        return found
+
+    def remove(self, erased: Iterable[str]) -> None:
+        """Remove the files of payloads whose erasure is committed. Without a key they are already unreadable."""
+        for payload in erased:
+            self._blobs.remove(payload)
+
+    def rewrap(self, connection: Connection) -> int:
+        """Wrap every data key by the current wrapping key; returns how many were under another one."""
+        count = 0
+        for row in connection.execute(select(payloads).where(payloads.c.wrapped_key.is_not(None))).all():
+            if not self._vault.is_current(row.wrapped_key):
+                wrapped = self._vault.rewrap(subject_of(row.id), row.wrapped_key)
+                connection.execute(update(payloads).where(payloads.c.id == row.id).values(wrapped_key=wrapped))
+                count += 1
+        return count
+
+
+def chunk_conflict(what: str, where: str) -> GemelError:
+    """The error for content other than what was sent before."""
+    return GemelError(
+        ErrorCode.CHUNK_CONFLICT,
+        what,
+        where=where,
+        remedy="send it again from its first chunk; an upload under a new name, for its content may not change",
+    )
+
+
+def erased() -> GemelError:
+    """The error for content that has been erased."""
+    return GemelError(
+        ErrorCode.WRONG_STATE,
+        "the requested content has been erased: it expired, or its project was erased, or it was replaced",
+        remedy="contribute again, under a new upload, if the project still waits for it",
+    )
+
+
+def subject_of(payload: str) -> str:
+    """The subject of a payload's data key."""
+    return f"payload {payload}"
+
+
+def _chunks(payload: str) -> Select[tuple[str, int, bytes, int, str, int]]:
+    return select(chunks).where(chunks.c.payload == payload)
+
+
+def newest(connection: Connection) -> int:
+    """Number of the newest payload (see `blobs.new_payload`)."""
+    return int(connection.execute(select(meta.c.value).where(meta.c.key == "payloads")).scalar_one())
+
+
+_COUNT = update(meta).where(meta.c.key == "payloads").values(value=meta.c.value + 1)
+
+
+def _chunk(row: object) -> StoredChunk:
+    return StoredChunk(row.position, row.digest, row.size, row.file, row.start)  # type: ignore[attr-defined]

@@ -1,0 +1,178 @@
+"""Reads a stored payload: any range of its bytes, or all in order, with a few chunks in memory at a time.
+
+Every chunk is authenticated by itself, for its payload and its place, and has a digest in the database, encrypted
+likewise. So a range is as certain as the whole: a chunk that was changed, is missing, or is another place's ends in an
+error, and bytes that were not checked are never returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, StoredChunk
+from gemel.carole.store.payloads.payload_reference import PayloadReference
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.vault import DataKey
+from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size
+
+RUN_CHUNKS = 8
+"""Chunks that one request reads: enough for the throughput of an object store, and little memory."""
+
+
+class PayloadReader:
+    """Reads the bytes of a complete payload.
+
+    Parameters
+    ----------
+    payloads
+        Where its chunks are.
+    key
+        Its key.
+    payload
+        Its identifier.
+    chunks
+        Its chunks, in order: all, or a stretch of them.
+    total_bytes
+        Its length.
+    where
+        How errors name it: the project and the side, or the run and the artifact.
+    first
+        The number of the first of `chunks`, where only a stretch of them is there to be read.
+    whole
+        All of it for another process, if it is ever to be read by one.
+
+    Raises
+    ------
+    GemelError
+        VAULT if the database does not name all chunks of such a payload.
+
+    Notes
+    -----
+    `read` may be called from several threads at a time, `take` from one.
+    """
+
+    def __init__(
+        self,
+        payloads: EncryptedPayloads,
+        key: DataKey,
+        payload: str,
+        chunks: Sequence[StoredChunk],
+        total_bytes: int,
+        where: str,
+        *,
+        first: int | None = None,
+        whole: PayloadReference | None = None,
+    ) -> None:
+        self._payloads = payloads
+        self._key = key
+        self._payload = payload
+        self._chunks = chunks
+        self._first = first or 0
+        self._whole = whole
+        self.total_bytes = total_bytes
+        self._where = where
+        self._taken = 0
+        # Most readers go forward in small steps, within the same chunk.
+        self._last = (-1, b"")
+        self._count = chunk_count(total_bytes)
+        stop = self._count if first is None else first + len(chunks)
+        expected = [(i, chunk_size(i, total_bytes)) for i in range(self._first, stop)]
+        if [(chunk.position, chunk.size) for chunk in chunks] != expected:
+            raise GemelError(
+                ErrorCode.VAULT,
+                f"the database must name the {len(expected)} chunks of {total_bytes} bytes in order",
+                where=where,
+                got=f"{len(chunks)} of {sum(chunk.size for chunk in chunks)} bytes",
+                remedy="restore database and blobs from the same backup, or upload again",
+            )
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """The bytes from `start` up to `stop`; only the chunks that hold them are read.
+
+        Raises
+        ------
+        GemelError
+            UPLOAD_CORRUPT if the payload has no such range; VAULT if a chunk is missing, was changed, or belongs to
+            another place or payload.
+        """
+        if not 0 <= start <= stop <= self.total_bytes:
+            raise GemelError(
+                ErrorCode.UPLOAD_CORRUPT,
+                f"the payload has {self.total_bytes} bytes",
+                where=self._where,
+                got=f"a request for those from {start} to {stop}",
+            )
+        first = self._first * CHUNK_BYTES
+        if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
+            raise GemelError(
+                ErrorCode.UPLOAD_CORRUPT,
+                f"this reader has the chunks from {self._first} to {self._first + len(self._chunks)} of {self._count}",
+                where=self._where,
+                got=f"a request for bytes from {start} to {stop}",
+            )
+        found = memoryview(bytearray(stop - start))
+        at = start
+        for content in self._contents(start // CHUNK_BYTES, chunk_count(stop) if start < stop else 0):
+            part = memoryview(content)[at % CHUNK_BYTES :][: stop - at]
+            found[at - start : at - start + len(part)] = part
+            at += len(part)
+        return found
+
+    def reference(self, start: int, stop: int) -> PayloadReference:
+        """The chunks with the bytes from `start` up to `stop`, for another process."""
+        assert self._whole is not None  # noqa: S101 - of contributions only
+        return self._whole.part(start, stop)
+
+    def take(self, size: int) -> memoryview:
+        """The next `size` bytes, from the first on; errors as `read`."""
+        taken = self.read(self._taken, self._taken + size)
+        self._taken += size
+        return taken
+
+    def _contents(self, first: int, end: int) -> Iterator[bytes]:
+        """The chunks from `first` up to `end`, those that follow each other in a file by one request."""
+        index = first
+        while index < end:
+            position, content = self._last
+            if position == index:
+                yield content
+                index += 1
+                continue
+            run = self._run(index, end)
+            with self._naming(index):
+                encrypted = self._payloads.read_run(self._payload, run)
+            for chunk in run:
+                begins = chunk.start - run[0].start
+                with self._naming(index):
+                    part = encrypted[begins : begins + chunk.encrypted_bytes]
+                    content = self._payloads.decrypt(self._key, self._payload, chunk, part)
+                self._last = (index, content)
+                yield content
+                index += 1
+
+    def _run(self, first: int, end: int) -> list[StoredChunk]:
+        """Chunks from `first` on that follow each other in a file."""
+        first, end = first - self._first, min(end, first + RUN_CHUNKS) - self._first
+        run = [self._chunks[first]]
+        for chunk in self._chunks[first + 1 : end]:
+            if (chunk.file, chunk.start) != (run[-1].file, run[-1].start + run[-1].encrypted_bytes):
+                break
+            run.append(chunk)
+        return run
+
+    @contextmanager
+    def _naming(self, index: int) -> Iterator[None]:
+        """Errors of a chunk name the payload as its reader knows it."""
+        try:
+            yield
+        except GemelError as error:
+            where = f"{self._where}, chunk {index} of {self._count}"
+            raise GemelError(
+                error.code,
+                error.what,
+                where=f"{where} ({error.where})" if error.where else where,
+                got=error.got,
+                remedy=error.remedy,
+                retry_seconds=error.retry_seconds,
+            ) from None
