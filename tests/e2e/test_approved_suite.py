@@ -76,7 +76,7 @@ def test_both_suites_find_the_same_links(linked: Linked) -> None:
 
 
 def test_the_keys_are_agreed_by_the_suite_of_the_specification(linked: Linked) -> None:
-    default, approved = frame(b"gemel seed agreement 2"), frame(b"gemel seed agreement 3")
+    default, approved = frame(b"gemel seed agreement 1"), frame(b"gemel seed agreement 2")
     assert default in linked.sent[Suite.DEFAULT]
     assert approved not in linked.sent[Suite.DEFAULT]
     assert approved in linked.sent[Suite.APPROVED]
@@ -86,8 +86,8 @@ def test_the_keys_are_agreed_by_the_suite_of_the_specification(linked: Linked) -
 def test_handles_are_sealed_by_the_approved_suite(linked: Linked) -> None:
     """In both projects, because the keys in the list are of it."""
     for content in linked.sent.values():
-        assert b"gemel sealed 3\n" in content
-        assert b"gemel sealed 2\n" not in content
+        assert b"gemel sealed 2\n" in content
+        assert b"gemel sealed 1\n" not in content
 
 
 def test_a_project_of_the_approved_suite_takes_no_keys_of_another(deploy) -> None:  # type: ignore[no-untyped-def]

@@ -168,7 +168,7 @@ def test_handles_go_sealed(linked: Linked) -> None:
     artifacts = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
     handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(artifact.chunk.data.startswith(b"gemel sealed 2\n") for artifact in handles)
+    assert all(artifact.chunk.data.startswith(b"gemel sealed 1\n") for artifact in handles)
     assert any(artifact.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT for artifact in artifacts)
     carole = SealingKey.load(linked.made.made.parties["carole"].sealing)
     for artifact in handles:

@@ -80,4 +80,4 @@ def test_what_the_resolver_receives_of_dummies_is_sealed(made: tuple[Any, Record
     _, _, padded = made
     handles = [artifact for artifact in padded.artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(artifact.chunk.data.startswith(b"gemel sealed 2\n") for artifact in handles)
+    assert all(artifact.chunk.data.startswith(b"gemel sealed 1\n") for artifact in handles)

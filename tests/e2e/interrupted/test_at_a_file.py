@@ -14,7 +14,9 @@ from gemel.carole.store.backup import back_up, restore
 from gemel.carole.store.store import milliseconds
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Side
-from tests.e2e.deployment import Deployment
+from gemel.common.specification import load_specification
+from gemel.custodian.steps.run_provenance import run_provenance
+from tests.e2e.deployment import Deployment, specification
 from tests.e2e.interrupted.terminal import (
     INT,
     NOTHING,
@@ -36,7 +38,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.DataFrame(RECORDS).write_csv(folder / "records.csv")
     (folder / "run").mkdir()
     links = {"identifier": ["0", "2"], "link_id": ["a", "b"], "link_probability": [0.9, 0.8]}
-    pl.DataFrame(links).write_parquet(folder / "run/links.parquet")
+    provenance = run_provenance(
+        load_specification(specification("ended"), "test"), "a run", "links", [Side.ALICE], exact=True
+    )
+    pl.DataFrame(links).write_parquet(folder / "run/links.parquet", metadata=provenance.metadata())
     return folder
 
 
