@@ -22,7 +22,7 @@ test: lint types imports
 # Everything: also the tests marked `long`, and more than three times the examples of every property.
 long: export GEMEL_EXAMPLES = 100
 long: lint types imports
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile tests research
 
 lint: .venv/dev
 	$(BIN)/ruff check .

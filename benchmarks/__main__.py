@@ -8,23 +8,18 @@ import sys
 from pathlib import Path
 
 
-def modules() -> dict[str, str]:
-    """The benchmarks by name: the public modules of this package, and of `benchmarks.papers` the experiments redone."""
-    here = Path(__file__).parent
-    found = {}
-    for package, folder in (("benchmarks", here), ("benchmarks.papers", here / "papers")):
-        for module in pkgutil.iter_modules([str(folder)]):
-            if not module.ispkg and not module.name.startswith("_"):
-                found[module.name] = f"{package}.{module.name}"
-    return dict(sorted(found.items()))
+def modules(package: str, folder: Path) -> dict[str, str]:
+    """The programs of a package by name: its public modules."""
+    found = (module for module in pkgutil.iter_modules([str(folder)]) if not module.ispkg)
+    return {each.name: f"{package}.{each.name}" for each in found if not each.name.startswith("_")}
 
 
-def main(arguments: list[str]) -> int:
-    """Run the benchmark named first with the arguments that follow."""
-    found = modules()
+def run(package: str, folder: Path, arguments: list[str]) -> int:
+    """Run the program named first with the arguments that follow."""
+    found = modules(package, folder)
     if not arguments or arguments[0] not in found:
-        print("usage: python -m benchmarks NAME [--help]\n")
-        for name, module in found.items():
+        print(f"usage: python -m {package} NAME [--help]\n")
+        for name, module in sorted(found.items()):
             summary = (importlib.import_module(module).__doc__ or "").splitlines()[0]
             print(f"  {name:10s} {summary}")
         return 0 if not arguments or arguments[0] in ("-h", "--help") else 2
@@ -33,4 +28,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("benchmarks", Path(__file__).parent, sys.argv[1:]))

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from benchmarks.latent_rehearsal import SPEC
 from benchmarks.latent_rehearsal import files as insurers_files
-from benchmarks.papers._census import LEVELS, census
-from benchmarks.papers.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files
 from benchmarks.survey import surveys
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.run.specified import plan_of
@@ -28,6 +26,8 @@ from gemel.carole.extended_latent.classes import sampled_pairs
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, LinkPosterior, PatternCounts, fit_scheme
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork
+from research._census import LEVELS, census
+from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files
 
 PEOPLE = 1000
 PERTURBED = 0.1

@@ -11,12 +11,12 @@ from itertools import combinations
 
 import numpy as np
 
-from benchmarks.papers._thesis_tables import anonymous, exact_margins, total_sap
 from gemel.risk.attribution import Table, bounds
 from gemel.risk.attribution.lattice import lattice
 from gemel.risk.attribution.laws import Conventional
 from gemel.risk.attribution.sap import sap
 from gemel.risk.attribution.shuttle import shuttle
+from research._thesis_tables import anonymous, exact_margins, total_sap
 
 
 def bound_tables(seconds: float) -> None:

@@ -18,10 +18,10 @@ from scipy.stats import t as student
 
 from benchmarks import DOCS
 from benchmarks._options import study_options
-from benchmarks.papers.se17 import FROM_A, FROM_B, drawn_files
 from gemel.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
 from gemel.carole.intruder.attack_assessment import judged
 from gemel.carole.intruder.dummies import Kind
+from research.se17 import FROM_A, FROM_B, drawn_files
 
 Attack = Callable[[AttackedFiles], Suspicions]
 SE17: dict[str, Any] = {"u": "all_pairs", "dependence": "none", "one_to_one": False}

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._attribution import attribute
 from gemel.carole.engine.run.parallel import in_order
 from gemel.carole.evaluation.classes import tied_classes
 from gemel.carole.evaluation.curve import curve_of
@@ -29,6 +28,7 @@ from gemel.carole.fellegi_sunter import PatternCounts, fit_scheme
 from gemel.common.progress import StageProgress
 from gemel.coordinator.demonstration.people.drivers import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
+from research._attribution import attribute
 
 ALICE = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
 FIELDS = ("quality", "surname", "year", "month")

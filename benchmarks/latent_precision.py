@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks._latent_populations import DESIGN, OTHERS
-from benchmarks.papers.se17 import interval
 from gemel.carole.extended_latent.precision import PRECISIONS
+from research.se17 import interval
 
 
 def main(arguments: Sequence[str]) -> int:

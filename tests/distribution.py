@@ -13,7 +13,7 @@ TOGETHER = {
 FIRST = (
     "tests/e2e",
     "tests/deploy",
-    "tests/reproductions",
+    "research/tests",
     "tests/benchmarks",
     "tests/packaging",
     "tests/coordinator/rehearsal",

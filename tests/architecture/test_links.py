@@ -78,9 +78,9 @@ def missing_modules(text: str) -> list[str]:
     for dotted in re.findall(r"(?<![\w/.-])gemel(?:\.[a-z_]+)+\b", text):
         if not (REPOSITORY / dotted).exists() and not _exists(dotted):
             found.append(dotted)
-    for benchmark in re.findall(r"python -m benchmarks ([a-z]\w*)", text):
-        if benchmark not in modules():
-            found.append(f"benchmarks {benchmark}")
+    for package, program in re.findall(r"python -m (benchmarks|research) ([a-z]\w*)", text):
+        if program not in modules(package, REPOSITORY / package):
+            found.append(f"{package} {program}")
     return found
 
 

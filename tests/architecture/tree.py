@@ -13,7 +13,7 @@ PRODUCT = {
     for name in ("common", "party", "custodian", "risk", "carole", "coordinator", "alice", "bob", "protos")
 }
 """Import name to folder."""
-BENCHMARKS = {"benchmarks": Path("benchmarks")}
+BENCHMARKS = {name: Path(name) for name in ("benchmarks", "research")}
 
 
 @cache

@@ -5,8 +5,8 @@ import re
 import altair as alt
 import numpy as np
 
-from benchmarks.papers._smith2011_charts import with_joined_dots
 from gemel.risk.report import draw
+from research._smith2011_charts import with_joined_dots
 
 
 def test_every_dot_is_drawn_where_it_was():

@@ -1,6 +1,6 @@
 """Smith and Elliot's files through the services: what is written and read is what was drawn, and links as the library.
 
-Areas over many draws are in `tests/reproductions/test_smith_elliot_2017_services.py`.
+Areas over many draws are in `research/tests/test_smith_elliot_2017_services.py`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers._se17_services import KNOWN, SETTINGS, Draw, network_cells, specification
-from benchmarks.papers._se17_services_section import area_above, section_of, with_section
-from benchmarks.papers.se17 import KEYS, SURNAMES_OF_FILES, TRAINING, drawn_files, linked
 from gemel.coordinator.demonstration.people.drivers import driver_network
+from research._se17_services import KNOWN, SETTINGS, Draw, network_cells, specification
+from research._se17_services_section import area_above, section_of, with_section
+from research.se17 import KEYS, SURNAMES_OF_FILES, TRAINING, drawn_files, linked
 
 PAPER, BELIEVED, _ = SETTINGS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers._attribution import attribute, conditional
 from gemel.carole.extended_latent import ExtendedSettings, explain_pairs, fit_extended
 from gemel.common.errors import GemelError
+from research._attribution import attribute, conditional
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
 
 

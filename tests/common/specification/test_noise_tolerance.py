@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.papers._jaccard import variance
 from gemel.common.specification.model.defaults import LEVELS
 from gemel.common.specification.model.noise_tolerance import (
     REACHED,
@@ -25,6 +24,7 @@ from gemel.common.specification.model.noise_tolerance import (
     standard_error,
     tolerant_bounds,
 )
+from research._jaccard import variance
 
 BITS = st.integers(1, 128).map(lambda words: 64 * words)
 FLIPS = st.sampled_from([0.0, 0.001, 0.01, 0.05, 0.1, 0.123, 0.25, 0.35, 0.4])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.papers._thesis_tables import anonymous, exact_margins
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import Axis, Published, Release, Table, Variable, bounds, publish, recoded_bounds
 from gemel.risk.attribution.components import components
@@ -22,6 +21,7 @@ from gemel.risk.attribution.programming import conflict
 from gemel.risk.attribution.protections import ConventionalRounding, RandomRounding
 from gemel.risk.attribution.search import Search
 from gemel.risk.attribution.shuttle import shuttle
+from research._thesis_tables import anonymous, exact_margins
 from tests.risk.attribution.definition import decomposable, enumerated
 from tests.risk.attribution.small_releases import brute_force, releases
 

@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.papers._thesis_tables import anonymous, exact_margins
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import Axis, Published, Table, bounds
+from research._thesis_tables import anonymous, exact_margins
 
 
 def test_a_time_limit_is_kept_to_and_nothing_more_is_claimed() -> None:

@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from benchmarks.papers._thesis_tables import anonymous
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import Release, Table, bounds, publish
 from gemel.risk.attribution.laws import Random, Sampled
@@ -32,6 +31,7 @@ from gemel.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
+from research._thesis_tables import anonymous
 from tests.risk.attribution.published_counts import published_counts
 
 COUNTS = np.asarray([[4, 1, 2], [0, 3, 5]])

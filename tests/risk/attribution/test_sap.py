@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from benchmarks.papers._thesis_tables import anonymous, total_sap
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import Release, Table, bounds, publish
 from gemel.risk.attribution.laws import Conventional
 from gemel.risk.attribution.sap import exhausted, expected_zeros, sap
 from gemel.risk.attribution.subtraction import Attacker, monte_carlo_sap, retightened_sap
+from research._thesis_tables import anonymous, total_sap
 from tests.risk.attribution.definition import sap_by_inclusion
 from tests.risk.attribution.small_releases import brute_force, releases
 

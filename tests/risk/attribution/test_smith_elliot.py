@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.papers._thesis_tables import anonymous
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import Release, Table, Variable, publish, recoded_bounds
 from gemel.risk.attribution.laws import Barnardised, Exact, Random, Sampled
@@ -18,6 +17,7 @@ from gemel.risk.attribution.matches import rank_correlation, ranked_matches, uni
 from gemel.risk.attribution.posterior import naive_range, posterior, sum_likelihood, term_likelihood
 from gemel.risk.attribution.protections import RandomRounding, Sampling
 from gemel.risk.attribution.release import Published
+from research._thesis_tables import anonymous
 from tests.risk.attribution.definition import exact_posterior
 from tests.risk.attribution.small_releases import brute_force, releases
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from benchmarks.papers._thesis_tables import exact_margins, total_sap
 from gemel.risk.attribution import Release, Table, Variable, bounds, publish
 from gemel.risk.attribution.components import components, interaction_graph
 from gemel.risk.attribution.lattice import family, lattice
@@ -18,6 +17,7 @@ from gemel.risk.attribution.search import Search
 from gemel.risk.attribution.shuttle import shuttle
 from gemel.risk.attribution.statements import statements
 from gemel.risk.attribution.subtraction import retightened_sap
+from research._thesis_tables import exact_margins, total_sap
 from tests.risk.attribution.definition import decomposable, enumerated
 
 ROWS, COLUMNS = Variable("row", ("1", "2", "3", "4")), Variable("column", ("1", "2", "3", "4"))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.papers._swapping import observed_matrix, random_swap
 from gemel.common.errors import GemelError
 from gemel.risk.identification import KeyFile, log_linear_risk, misclassification_risk, swapping_matrix
 from gemel.risk.identification.file_level import file_measures
+from research._swapping import observed_matrix, random_swap
 
 
 def matrix(draw, levels):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.papers._jaccard import agreeing_bits, estimate, jaccard, variance
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import FieldKeys
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.tokens import tokenise
+from research._jaccard import agreeing_bits, estimate, jaccard, variance
 from tests.custodian.tokens.definition import tokens
 
 SEED = 20140617

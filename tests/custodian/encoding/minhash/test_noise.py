@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from benchmarks.papers._jaccard import agreeing_bits, estimate, jaccard, variance
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import FieldKeys
 from gemel.common.keys.noise import NoiseKey
@@ -22,6 +21,7 @@ from gemel.common.suite import Suite
 from gemel.custodian.encoding.minhash import signatures, with_randomised_response
 from gemel.custodian.encoding.minhash.noise import response_threshold
 from gemel.custodian.tokens import tokenise
+from research._jaccard import agreeing_bits, estimate, jaccard, variance
 from tests.custodian.encoding.minhash.definition import flips, words
 from tests.custodian.tokens.definition import tokens
 

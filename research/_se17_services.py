@@ -21,7 +21,6 @@ import yaml
 from numpy.typing import NDArray
 
 from benchmarks._in_process import KEY, MEMORY
-from benchmarks.papers.se17 import ALICE, BOB, KEYS, PRECISION, Files
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.run.result import Linkage
@@ -37,6 +36,7 @@ from gemel.custodian.encoding.known_records import known_set
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.source.known_file import named_file, read_known_files
 from gemel.custodian.source.reading import clean_file
+from research.se17 import ALICE, BOB, KEYS, PRECISION, Files
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A thousand people drawn from the insurance network without its barren nodes, each with a surname; 400 of them in A, 600
 in B. A has seven of the network's variables, B five; the driving quality and the surname are in both, and B's are
-perturbed. ``python -m benchmarks se17 --write`` makes page and figures, ``--services --write`` the page's section on
+perturbed. ``python -m research se17 --write`` makes page and figures, ``--services --write`` the page's section on
 the same draws linked as the services do it.
 """
 
@@ -314,7 +314,7 @@ def precisions(replicates: int, seed: int, tried: Sequence[float]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run the experiment and print its page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks se17", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research se17", description=__doc__)
     parser.add_argument("--replicates", type=int, default=24)
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--processes", type=int, default=2)
@@ -325,7 +325,7 @@ def main(arguments: list[str]) -> int:
     if options.precisions:
         print(precisions(options.replicates, options.seed, options.precisions))
         return 0
-    services = importlib.import_module("benchmarks.papers._se17_services_section")
+    services = importlib.import_module("research._se17_services_section")
     written = DOCS / "smith-elliot-2017.md"
     if options.services:
         text = services.section(services.areas(options.replicates, options.seed, options.processes), options.seed)
@@ -333,7 +333,7 @@ def main(arguments: list[str]) -> int:
             written.write_text(services.with_section(written.read_text("utf-8"), text), encoding="utf-8")
         print(text)
         return 0
-    page = importlib.import_module("benchmarks.papers._se17_page")
+    page = importlib.import_module("research._se17_page")
     by_u = {u: experiment(options.replicates, options.seed, u, options.processes) for u in ("all_pairs", "corrected")}
     text = page.page(by_u, options.replicates, options.seed)
     if options.write:

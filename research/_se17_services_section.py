@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._se17_services import SETTINGS, Draw, settled
-from benchmarks.papers.se17 import METHODS, SURNAMES_OF_FILES, Outcome, drawn_files, interval, linked
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
 from gemel.carole.evaluation.classes import TiedClasses
 from gemel.carole.evaluation.curve import curve_of
+from research._se17_services import SETTINGS, Draw, settled
+from research.se17 import METHODS, SURNAMES_OF_FILES, Outcome, drawn_files, interval, linked
 
 HEADING = "## Through the services"
 LIBRARY, FLOORED, OWN_SURNAMES = "library", "library above the floor", SURNAMES_OF_FILES
@@ -73,7 +73,7 @@ def section(found: Areas, seed: int) -> str:
     lines = [
         HEADING,
         "",
-        f"`python -m benchmarks se17 --services --write` makes this section ({n} replicates, seed {seed}). Each draw "
+        f"`python -m research se17 --services --write` makes this section ({n} replicates, seed {seed}). Each draw "
         "is written as the two custodians' CSV files and linked under a specification, by the code that the services "
         "run: the files are read, cleaned and signed as a custodian does it, and linked by Carole's engine. Ext. EM + "
         "and GP have the [file of training records or of the joint distribution](variables.md) that the specification "

@@ -1,7 +1,7 @@
 """Smith's thesis (2011), chapters 7 and 8: the Bayesian match, and scores for sample uniques.
 
-The population is generated (`benchmarks/papers/_census.py`); sampling fractions and settings of searches are the
-thesis's, or stated where it gives none. ``python -m benchmarks smith2011 --write`` makes page and
+The population is generated (`research/_census.py`); sampling fractions and settings of searches are the
+thesis's, or stated where it gives none. ``python -m research smith2011 --write`` makes page and
 figures; `--quick` is for a look. Chapter 5 is `smith2011_strategies`, on the same population; the models behind chapter
 8's scores, and tables 2 and 3, are `smith2011_models`.
 """
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from benchmarks.papers._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
 from gemel.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
 from gemel.risk.identification.assessment.rank_plots import auc
 from gemel.risk.identification.matching.bayesian_matching import (
@@ -28,6 +27,7 @@ from gemel.risk.identification.matching.bayesian_matching import (
     fit_models,
 )
 from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
+from research._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
 
 THESIS_CHAPTER_7: Mapping[str, Any] = {
     "moves": 1_000_000,
@@ -200,13 +200,13 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
 
 def main(arguments: list[str]) -> int:
     """Print what was found, or write the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks smith2011", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research smith2011", description=__doc__)
     parser.add_argument("--samples", type=int, default=20, help="samples at each fraction of chapter 7")
     parser.add_argument("--seed", type=int, default=2011)
     parser.add_argument("--quick", action="store_true", help="fewer samples, fractions and variables")
     parser.add_argument("--write", action="store_true", help="write docs/smith-2011.md and its figures")
     options = parser.parse_args(arguments)
-    from benchmarks.papers import _smith2011_page as page
+    from research import _smith2011_page as page
 
     quick = options.quick
     fractions = (0.02, 0.1, 0.5) if quick else FRACTIONS

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers._census import TWELVE, census
-from benchmarks.papers._smith2011_printed import TABLE_2, TABLE_3, TABLES
-from benchmarks.papers.smith2011 import NORTH_WEST, interval
-from benchmarks.papers.smith2011_models import FITS, drawn, fitted, joint_table, searched
+from research._census import TWELVE, census
+from research._smith2011_printed import TABLE_2, TABLE_3, TABLES
+from research.smith2011 import NORTH_WEST, interval
+from research.smith2011_models import FITS, drawn, fitted, joint_table, searched
 
 SEED = 2011
 

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._smith2011_charts import (
+from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
+from research._smith2011_charts import (
     Eight,
     costs_figure,
     logit_rank_figure,
     matching_figure,
     prediction_figure,
 )
-from benchmarks.papers.smith2011 import (
+from research.smith2011 import (
     METHODS,
     NORTH_WEST,
     NOTIONAL,
     SERIES,
     interval,
 )
-from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
 
 
 def written(
@@ -42,8 +42,8 @@ def written(
     lines = [
         "# Smith's thesis, chapters 7 and 8",
         "",
-        f"`python -m benchmarks smith2011 --write` makes this page and its figures (seed {seed}); "
-        "`tests/reproductions/test_smith_2011.py` checks what it claims on fewer samples.",
+        f"`python -m research smith2011 --write` makes this page and its figures (seed {seed}); "
+        "`research/tests/test_smith_2011.py` checks what it claims on fewer samples.",
         "",
         "D. Smith, Aspects of statistical disclosure control (2011) attacks samples of the 1991 Sample of Anonymised "
         "Records. That file may not be passed on, so the population here is generated: people in households, with the "

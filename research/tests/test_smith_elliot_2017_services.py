@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.papers._se17_services import SETTINGS
-from benchmarks.papers._se17_services_section import FLOORED, LIBRARY, OWN_SURNAMES, TO_THE_END, areas
-from benchmarks.papers.se17 import METHODS, interval
+from research._se17_services import SETTINGS
+from research._se17_services_section import FLOORED, LIBRARY, OWN_SURNAMES, TO_THE_END, areas
+from research.se17 import METHODS, interval
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 

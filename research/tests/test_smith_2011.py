@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers._census import TWELVE, census
-from benchmarks.papers.smith2011 import (
+from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
+from research._census import TWELVE, census
+from research.smith2011 import (
     METHODS,
     NORTH_WEST,
     SERIES,
@@ -22,7 +23,6 @@ from benchmarks.papers.smith2011 import (
     scored,
     thesis_chain,
 )
-from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
 
 SEED = 2011
 

@@ -8,8 +8,11 @@ import altair as alt
 import numpy as np
 
 from benchmarks._public_populations import PUBLIC_POPULATIONS
-from benchmarks.papers.smith2011 import interval
-from benchmarks.papers.smith2011_strategies import (
+from gemel.risk.identification import Attack
+from gemel.risk.report.drawing import draw
+from gemel.risk.report.palette import PAPER
+from research.smith2011 import interval
+from research.smith2011_strategies import (
     CLAIMED_AT,
     FRACTION,
     PRINTED,
@@ -19,9 +22,6 @@ from benchmarks.papers.smith2011_strategies import (
     Beside,
     mean_of,
 )
-from gemel.risk.identification import Attack
-from gemel.risk.report.drawing import draw
-from gemel.risk.report.palette import PAPER
 
 
 def written(found: Sequence[Beside], seed: int) -> str:
@@ -31,8 +31,8 @@ def written(found: Sequence[Beside], seed: int) -> str:
     untouched = " and ".join(p.name for p in PUBLIC_POPULATIONS if not p.tuned)
     parts = [
         "# Matching strategies, T11 chapter 5",
-        f"`python -m benchmarks smith2011_strategies --write` makes this page and its figures (seed {seed}); "
-        "`tests/reproductions/test_smith_2011_strategies.py` checks it.",
+        f"`python -m research smith2011_strategies --write` makes this page and its figures (seed {seed}); "
+        "`research/tests/test_smith_2011_strategies.py` checks it.",
         "The thesis takes 10,000 anonymised census records as a population, crosses age, sex, dependent children, "
         f"ethnic group and occupancy pattern (564,000 combinations, {PRINTED_UNIQUES:,} population uniques), and draws "
         f"{SAMPLES} samples of {FRACTION:.0%}. Its file may not be passed on. The people here are those of "

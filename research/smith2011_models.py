@@ -1,7 +1,7 @@
 """Smith's thesis (2011), chapter 8: the models behind its scores, the prior on their precision, and tables 2 and 3.
 
 The generated population and the settings of the searches are those of `smith2011`; what the thesis has of one run is
-had here of 20 samples. ``python -m benchmarks smith2011_models --write`` makes page and figures.
+had here of 20 samples. ``python -m research smith2011_models --write`` makes page and figures.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import DOCS
-from benchmarks.papers._census import EIGHT, SIXTEEN, TWELVE, Census, census
-from benchmarks.papers._smith2011_printed import COUNT_BANDS
-from benchmarks.papers.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8
 from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.rank_plots import auc
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.strategies import Frequencies
 from gemel.risk.models import GammaPrior, HyperDirichlet, SearchResult, anneal, mc3, mc3_with_precision
+from research._census import EIGHT, SIXTEEN, TWELVE, Census, census
+from research._smith2011_printed import COUNT_BANDS
+from research.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8
 
 FRACTIONS = (0.01, 0.05)
 SETS = (EIGHT, TWELVE, SIXTEEN)
@@ -210,12 +210,12 @@ def studied(people: Census, sets: Sequence[Sequence[str]], samples: int, fits: i
 
 def main(arguments: list[str]) -> int:
     """Print what was found, or write the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks smith2011_models", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research smith2011_models", description=__doc__)
     parser.add_argument("--seed", type=int, default=2011)
     parser.add_argument("--quick", action="store_true", help="three samples of eight and twelve variables")
     parser.add_argument("--write", action="store_true", help="write docs/smith-2011-models.md and its figures")
     options = parser.parse_args(arguments)
-    from benchmarks.papers import _smith2011_models_page as page
+    from research import _smith2011_models_page as page
 
     people = census(NORTH_WEST, np.random.default_rng(options.seed))
     samples = 3 if options.quick else SAMPLES

@@ -2,7 +2,7 @@
 
 Two files of 300 names, one of them a copy with errors; every pair's estimate beside its true similarity of padded
 bigrams; bias and mean squared error over all pairs, for several lengths and repeated keys. A minwise hash takes 64
-bits, so that a length of M bits holds M / 64 of them. ``python -m benchmarks similarity --write`` makes
+bits, so that a length of M bits holds M / 64 of them. ``python -m research similarity --write`` makes
 docs/similarity.md.
 """
 
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from benchmarks import DOCS
 from benchmarks._options import study_options
-from benchmarks.papers._jaccard import agreeing_bits, estimate
-from benchmarks.papers.ss14 import interval, perturbed
 from gemel.common.keys.derivation import FieldKeys
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.tokens import tokenise
+from research._jaccard import agreeing_bits, estimate
+from research.ss14 import interval, perturbed
 
 NAMES = 300
 ERRORS = 0.3
@@ -176,8 +176,8 @@ def page(found: Study, replicates: int, seed: int) -> str:
     lines = [
         "# Estimates of similarity at equal storage",
         "",
-        f"`python -m benchmarks similarity --write` makes this page ({replicates} replicates, seed {seed}); "
-        "`tests/reproductions/test_similarity.py` checks what it claims.",
+        f"`python -m research similarity --write` makes this page ({replicates} replicates, seed {seed}); "
+        "`research/tests/test_similarity.py` checks what it claims.",
         "",
         f"Two files of {NAMES} surnames, one of them with errors in {ERRORS:.0%} of the names, as on slide 9 of Smith "
         "and Shlomo (2014); true Jaccard similarity of padded bigrams beside its estimate, over all "

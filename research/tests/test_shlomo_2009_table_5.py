@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers._one_indicator import PRINTED, START, TABLE_5, Indicator, steps, truth
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.patterns import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
+from research._one_indicator import PRINTED, START, TABLE_5, Indicator, steps, truth
 
 AGREE, PAIRS = 50.0, 2334.0
 

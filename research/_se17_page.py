@@ -8,10 +8,10 @@ from itertools import pairwise
 import altair as alt
 import numpy as np
 
-from benchmarks.papers.se17 import METHODS, PAPER, RANKS, RECALL, Experiment, interval
 from gemel.risk.report.drawing import draw
 from gemel.risk.report.palette import GREY, OCHRE, RUST, TEAL
 from gemel.risk.report.palette import PAPER as GROUND
+from research.se17 import METHODS, PAPER, RANKS, RECALL, Experiment, interval
 
 _COLOURS = dict(zip(METHODS, (GREY, TEAL, OCHRE, RUST), strict=True))
 _U = {"all_pairs": "u from all pairs, as in the paper", "corrected": "u corrected for the matches among all pairs"}
@@ -89,8 +89,8 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
     lines = [
         "# Smith and Elliot's experiment",
         "",
-        f"`python -m benchmarks se17 --write` makes this page and its figures ({replicates} replicates, seed {seed}); "
-        "`tests/reproductions/test_smith_elliot_2017.py` checks what it claims.",
+        f"`python -m research se17 --write` makes this page and its figures ({replicates} replicates, seed {seed}); "
+        "`research/tests/test_smith_elliot_2017.py` checks what it claims.",
         "",
         "Smith and Elliot (A unified approach to the assessment of both identification and attribution risks, 2017) "
         "link two samples by two fields only, and show what the values of all other variables add. A thousand people "
@@ -150,7 +150,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "nothing.",
         "- The search needs a prior precision, which the paper does not give. With 1 the graphs have four to six edges "
         "and the decomposable divergence of Ext. EM is about .48, for non-matches among the weighted pairs dilute all "
-        "dependence between the files; with 64, which is used here, it is as in the table (`python -m benchmarks se17 "
+        "dependence between the files; with 64, which is used here, it is as in the table (`python -m research se17 "
         "--precisions 1 8 32 128`). The extended step [chooses it](extended-latent.md) from the pairs.",
         "",
     ]

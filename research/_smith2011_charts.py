@@ -10,10 +10,10 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.smith2011 import METHODS, SERIES, Scored, interval
 from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
 from gemel.risk.report.drawing import draw
 from gemel.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
+from research.smith2011 import METHODS, SERIES, Scored, interval
 
 _LAYERS = 10  # paths that a panel's dots are drawn as
 # A dot as vl-convert draws it.

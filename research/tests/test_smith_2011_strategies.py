@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks._public_populations import ADULT
-from benchmarks.papers.smith2011 import NOTIONAL
-from benchmarks.papers.smith2011_strategies import (
+from research.smith2011 import NOTIONAL
+from research.smith2011_strategies import (
     PRINTED,
     PRINTED_UNIQUES,
     beside,

@@ -3,7 +3,7 @@
 A file of 1000 people with first name, year and month of birth and gender; a copy of it with errors; 700 records of the
 one and 400 of the other, of which about 280 are of the same people; every pair compared. Methods are compared by the
 area under the expected precision-recall curve. The privacy-preserving methods see 1-bit minwise signatures of padded
-bigrams, those of a trusted linkage unit the values. ``python -m benchmarks ss14 --write`` makes page and figure.
+bigrams, those of a trusted linkage unit the values. ``python -m research ss14 --write`` makes page and figure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from scipy.stats import t as student
 
 from benchmarks import DOCS
 from benchmarks._options import study_options
-from benchmarks.papers._jaccard import agreeing_bits, estimate
 from gemel.carole.comparison.levels import level_table
 from gemel.carole.comparison.strings import levels_of, similarity_table
 from gemel.carole.evaluation.classes import TiedClasses
@@ -34,6 +33,7 @@ from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.signing import canonical
 from gemel.custodian.tokens import tokenise
+from research._jaccard import agreeing_bits, estimate
 
 RECORDS, FROM_A, FROM_B = 1000, 700, 400
 FIELDS = ("first name", "year of birth", "month of birth", "gender")
@@ -326,7 +326,7 @@ def main(arguments: list[str]) -> int:
     options = study_options(
         arguments, "ss14", __doc__, replicates=20, seed=14, writes="docs/smith-shlomo-2014.md and its figure"
     )
-    page = importlib.import_module("benchmarks.papers._ss14_page")
+    page = importlib.import_module("research._ss14_page")
     by_u = {u: experiment(options.replicates, options.seed, u) for u in ("all_pairs", "corrected", "free")}
     text = page.page(by_u, options.replicates, options.seed)
     if options.write:

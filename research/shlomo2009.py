@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from benchmarks.papers._census_extract import LEVELS, NAMES, extract
-from benchmarks.papers._swapping import observed_matrix, random_swap
 from gemel.risk.identification import (
     KeyFile,
     LogLinearRisk,
@@ -21,6 +19,8 @@ from gemel.risk.identification import (
     misclassification_risk,
     swapping_matrix,
 )
+from research._census_extract import LEVELS, NAMES, extract
+from research._swapping import observed_matrix, random_swap
 
 PEOPLE = 1_468_255
 FRACTION = 0.01
@@ -154,14 +154,14 @@ def replicated(people: int, replicates: int, seed: int, fraction: float = FRACTI
 
 def main(arguments: list[str]) -> int:
     """Run the study, print the page, and write it if requested."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks shlomo2009", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research shlomo2009", description=__doc__)
     parser.add_argument("--people", type=int, default=PEOPLE)
     parser.add_argument("--replicates", type=int, default=10)
     parser.add_argument("--seed", type=int, default=9)
     parser.add_argument("--write", action="store_true", help="write docs/shlomo-2009.md and its figures")
     options = parser.parse_args(arguments)
     found = replicated(options.people, options.replicates, options.seed)
-    page = importlib.import_module("benchmarks.papers._shlomo2009_page")
+    page = importlib.import_module("research._shlomo2009_page")
     text = page.page(found, options.people, options.seed)
     if options.write:
         (DOCS / "shlomo-2009.md").write_text(text, encoding="utf-8")

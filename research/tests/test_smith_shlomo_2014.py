@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks.papers.ss14 import (
+from research.ss14 import (
     FROM_A,
     FROM_B,
     LEVELS_OF_ERROR,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers._jaccard import jaccard as plain_jaccard
-from benchmarks.papers.similarity import (
+from research._jaccard import jaccard as plain_jaccard
+from research.similarity import (
     BANDS,
     METHODS,
     bigrams,

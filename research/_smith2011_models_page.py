@@ -8,12 +8,12 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._smith2011_printed import BAND_NAMES, STATED, TABLES
-from benchmarks.papers.smith2011 import interval
-from benchmarks.papers.smith2011_models import FITS, FRACTIONS, PRIOR, Fitted, Searched, Study
 from gemel.risk.models import draw_graph
 from gemel.risk.report.drawing import draw
 from gemel.risk.report.palette import PAPER, RUST, TEAL
+from research._smith2011_printed import BAND_NAMES, STATED, TABLES
+from research.smith2011 import interval
+from research.smith2011_models import FITS, FRACTIONS, PRIOR, Fitted, Searched, Study
 
 _POINTS = 600
 
@@ -29,9 +29,9 @@ def written(found: Study, seed: int) -> tuple[str, dict[str, str]]:
         )
     parts = [
         "# Smith's thesis, chapter 8: the models behind the scores",
-        f"`python -m benchmarks smith2011_models --write` makes this page and its figures (seed {seed}, {samples} "
+        f"`python -m research smith2011_models --write` makes this page and its figures (seed {seed}, {samples} "
         "samples of each kind; in brackets 95 % intervals of means over samples unless ranges are named); "
-        "`tests/reproductions/test_smith_2011_models.py` checks what it claims on fewer. Population and settings are "
+        "`research/tests/test_smith_2011_models.py` checks what it claims on fewer. Population and settings are "
         "those of [smith-2011.md](smith-2011.md), and the first sample is the one that its figures show.",
         "**What was fitted.** The thesis's file may not be passed on. The generator's shares were invented with two "
         "things of the thesis in view: the numbers of levels, which are the same, and about how many people are unique "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers.shlomo2009 import RATE, interval, replicated
+from research.shlomo2009 import RATE, interval, replicated
 
 pytestmark = pytest.mark.long
 

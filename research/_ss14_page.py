@@ -8,9 +8,9 @@ from itertools import pairwise
 import altair as alt
 import numpy as np
 
-from benchmarks.papers.ss14 import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment, interval
 from gemel.risk.report.drawing import draw
 from gemel.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
+from research.ss14 import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment, interval
 
 _COLOURS = {
     "Jaro": INK,
@@ -81,8 +81,8 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
     lines = [
         "# Smith and Shlomo's experiment",
         "",
-        f"`python -m benchmarks ss14 --write` makes this page and its figure ({replicates} replicates, seed {seed}); "
-        "`tests/reproductions/test_smith_shlomo_2014.py` checks what it claims.",
+        f"`python -m research ss14 --write` makes this page and its figure ({replicates} replicates, seed {seed}); "
+        "`research/tests/test_smith_shlomo_2014.py` checks what it claims.",
         "",
         "Smith and Shlomo (Privacy preserving probabilistic record linkage, 2014, slides 11 to 14) link 700 of 1000 "
         "records with 400 of a copy that has errors, by first name, year and month of birth and gender, every pair "

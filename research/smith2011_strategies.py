@@ -1,7 +1,7 @@
 """T11 chapter 5, figures 31 and 32: seven matching strategies on samples of 3 % from 10,000 people.
 
-The population is the one of chapter 7's page (`benchmarks/papers/_census.py`), and what is found on it stands beside
-10,000 records of each public population. ``python -m benchmarks smith2011_strategies --write`` makes page and figures.
+The population is the one of chapter 7's page (`research/_census.py`), and what is found on it stands beside
+10,000 records of each public population. ``python -m research smith2011_strategies --write`` makes page and figures.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from benchmarks import DOCS
 from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
-from benchmarks.papers._census import FIVE, LEVELS, census
-from benchmarks.papers.smith2011 import NOTIONAL, interval
 from gemel.risk.identification import Attack, Frequencies, KeyFile, attacks
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import best_cells
 from gemel.risk.models import GammaPrior
 from gemel.risk.models.counts import total_by_row
+from research._census import FIVE, LEVELS, census
+from research.smith2011 import NOTIONAL, interval
 
 SAMPLES, FRACTION, R = 40, 0.03, 3
 CLAIMED_AT = (0.01, 0.05, 0.2)
@@ -150,12 +150,12 @@ def mean_of(found: Sequence[dict[int, Attack]], number: int, what: str) -> tuple
 
 def main(arguments: list[str]) -> int:
     """Run, print the page, and write it if requested."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks smith2011_strategies", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research smith2011_strategies", description=__doc__)
     parser.add_argument("--seed", type=int, default=2011)
     parser.add_argument("--quick", action="store_true", help="two samples for each claim")
     parser.add_argument("--write", action="store_true", help="write docs/smith-2011-strategies.md and its figures")
     options = parser.parse_args(arguments)
-    from benchmarks.papers import _smith2011_strategies_page as page
+    from research import _smith2011_strategies_page as page
 
     claimed = 2 if options.quick else CLAIMED_SAMPLES
     found = [beside(people, SAMPLES, claimed, options.seed) for people in populations(options.seed)]

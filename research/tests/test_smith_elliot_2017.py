@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks.papers.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment, interval
+from research.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment, interval
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 

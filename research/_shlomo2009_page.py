@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import altair as alt
 import numpy as np
 
-from benchmarks.papers._one_indicator import table_5
-from benchmarks.papers.shlomo2009 import FRACTION, RATE, Study, interval
 from gemel.risk.report.drawing import draw
 from gemel.risk.report.palette import PAPER, SOFT, TEAL
+from research._one_indicator import table_5
+from research.shlomo2009 import FRACTION, RATE, Study, interval
 
 _POINTS = 700
 _STYLE_SIZE = 380
@@ -34,8 +34,8 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
     table = first.linkage.table
     parts = [
         "# Shlomo 2009: identification risk under misclassification",
-        "`python -m benchmarks shlomo2009 --write` makes this page and its figures; "
-        "`tests/reproductions/test_shlomo_2009.py` checks what it claims on a smaller population. "
+        "`python -m research shlomo2009 --write` makes this page and its figures; "
+        "`research/tests/test_shlomo_2009.py` checks what it claims on a smaller population. "
         f"Seed {seed}, {len(found)} samples.",
         f"An extract of {people:,} people with the shapes of the paper's (eleven authorities, sex, 24 age groups, "
         "marital status, ethnic group, economic activity), made here and from no census; a Bernoulli sample of "

@@ -1,0 +1,11 @@
+"""`python -m research NAME [OPTIONS]` redoes the experiments of one paper; without a name it lists them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from benchmarks.__main__ import run
+
+if __name__ == "__main__":
+    sys.exit(run("research", Path(__file__).parent, sys.argv[1:]))

@@ -1,0 +1,3 @@
+"""The reference data, as the other tests have it."""
+
+from tests.conftest import shared as shared
