@@ -11,7 +11,7 @@ import pytest
 from gemel.common.parties import Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.provisioning import Provisioned, provision
-from tests.carole.deployment import Deployment, Upload, make_upload, people
+from tests.carole.deployment import RECORDS, Deployment, Upload, make_upload, people
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +36,6 @@ def deployment(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
 def uploads() -> dict[Side, Upload]:
     """Contributions of 9,000 people each, some chunks long, that have 4,500 in common."""
     return {
-        Side.ALICE: make_upload(Side.ALICE, people(9_000), "a" * 32)[0],
-        Side.BOB: make_upload(Side.BOB, people(9_000, offset=4_500), "b" * 32)[0],
+        Side.ALICE: make_upload(Side.ALICE, people(RECORDS), "a" * 32)[0],
+        Side.BOB: make_upload(Side.BOB, people(RECORDS, offset=RECORDS // 2), "b" * 32)[0],
     }

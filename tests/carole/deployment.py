@@ -79,13 +79,17 @@ class NoWorker(Supervisor):
     def stop(self) -> None: ...
 
 
+RECORDS = 9_000
+"""Of each custodian's file: enough for four chunks."""
+
+
 class Deployment:
     """Carole, startable again and again with the same keys and store."""
 
     def __init__(self, parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> None:
         """In the configuration the first of each pair is `replaced` by the second."""
         self.parties = parties
-        self.records = 12_000  # as custodians state them with their approvals
+        self.records = RECORDS  # as custodians state them with their approvals
         self.root = root
         root.mkdir(parents=True)
         self.configuration = root / "carole.yaml"
@@ -222,7 +226,7 @@ class Custodian:
     """A custodian's side of the wire, step by step as a test needs it."""
 
     def __init__(
-        self, side: Side, connection: Connection, identity: Identity, project: str = "trial", records: int = 12_000
+        self, side: Side, connection: Connection, identity: Identity, project: str = "trial", records: int = RECORDS
     ) -> None:
         self.side = side
         self.records = records

@@ -18,6 +18,7 @@ from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 from tests.carole.deployment import (
     CANARY,
     DIGEST,
+    RECORDS,
     SPECIFICATION,
     Deployment,
     Upload,
@@ -65,7 +66,7 @@ def test_from_nothing_to_contributed(deployment: Deployment, uploads: dict[Side,
         assert who.next_task().kind == custody_pb2.TASK_KIND_IDLE
     status, _ = coordinator.get("trial")
     assert status.state == project_pb2.PROJECT_STATE_CONTRIBUTED
-    assert [(found.rows, found.committed) for found in status.contributions] == [(9_000, True)] * 2
+    assert [(found.rows, found.committed) for found in status.contributions] == [(RECORDS, True)] * 2
     assert all(side.approved and side.keyed and side.contributed for side in status.sides)
 
 
