@@ -27,7 +27,7 @@ from tests.carole.deployment import SPEC, make_upload, people
 from tests.coordinator.reports.linkage.documents import content_of
 
 RESOURCES = Resources(1 << 30, 2)
-N, COMMON = 300, 200
+N, COMMON = 600, 400
 
 
 def linked(plan: LinkagePlan) -> Linkage:
