@@ -33,7 +33,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
-from gemel.common.signatures import to_bytes
+from gemel.common.signatures import layout, to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.specification.model.quality import QualitySpec
@@ -121,7 +121,8 @@ def without_copies(pairs: Pairs) -> list[tuple[str, str, tuple[float, float, boo
 def test_a_run_is_the_same_to_the_last_bit_in_any_order_of_the_files_and_with_any_threads(
     mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "GROUPS", 10)  # of fewer records than there are, as in large files
+    for module in (layout, samples):
+        monkeypatch.setattr(module, "GROUPS", 10)  # of fewer records than there are, as in large files
     monkeypatch.setattr(contribution, "GROUPS", 10)
     spec, files = made(600, mode)
     first = linked(spec, files, threads=1)

@@ -81,7 +81,8 @@ def test_another_contribution_is_refused(sets: tuple[SetLayout, ...]) -> None:
 def test_shares_are_sent_in_mode_shared_and_signatures_in_the_others() -> None:
     rules = ("start", "born")
     fields = (FieldLayout("surname", 128, 4), FieldLayout("born", 64, 3), FieldLayout("town", 64, 0))
-    plain = [SetLayout(rule, 8, fields, rules) for rule in rules]
+    fixed = (fields[0], FieldLayout("born", 64, 0, "fixed"), fields[2])
+    plain = [SetLayout("start", 8, fields, rules), SetLayout("born", 8, fixed, rules)]
     sample = SetLayout(SAMPLES, sample_rows(9), fields)
     block_keyed = TEXT.replace("shared", "block_keyed", 1)
     assert block_keyed != TEXT

@@ -56,7 +56,7 @@ def test_codes_are_a_permutation_that_labels_undo(n: int, seed: bytes):
 
 def test_nothing_has_changed():
     """Golden: HKDF, BLAKE2b and ranks. Other codes would make custodians of two versions disagree on every category."""
-    assert relabelling(variable(), "p", SEED, DIGEST, 1).tolist() == [0, 2, 3, 1, 4]
+    assert relabelling(variable(), "p", SEED, DIGEST, 1).tolist() == [3, 2, 4, 0, 1]
 
 
 def test_anything_that_differs_gives_another_permutation():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import Layout, intervals, to_bytes
+from gemel.common.signatures import Layout, intervals, layout, to_bytes
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding import samples
 from gemel.custodian.encoding.decoys import with_decoys
@@ -78,8 +78,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Intervals, parts and pieces of few rows, so that a small file has many."""
     monkeypatch.setattr(intervals, "INTERVAL_ROWS", 8)
     monkeypatch.setattr(samples, "_PART_ROWS", 16)
-    monkeypatch.setattr(samples, "GROUPS", 3)
-    monkeypatch.setattr(samples, "GROUP_ROWS", 5)
+    for module in (layout, samples):
+        monkeypatch.setattr(module, "GROUPS", 3)
+    monkeypatch.setattr(layout, "GROUP_ROWS", 5)
     monkeypatch.setattr("gemel.custodian.encoding.streamed._CODES_ROWS", 7)
 
 

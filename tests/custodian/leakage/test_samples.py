@@ -79,8 +79,9 @@ def test_nothing_is_read_in_what_is_sent() -> None:
 
 def test_the_gate_finds_what_larger_groups_would_give_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four groups of 1,200 values."""
-    monkeypatch.setattr("gemel.custodian.encoding.samples.GROUPS", 4)
-    monkeypatch.setattr("gemel.custodian.encoding.samples.GROUP_ROWS", 1_200)
+    for module in ("common.signatures.layout", "custodian.encoding.samples"):
+        monkeypatch.setattr(f"gemel.{module}.GROUPS", 4)
+    monkeypatch.setattr("gemel.common.signatures.layout.GROUP_ROWS", 1_200)
     for name, value in (("GROUPS", 4), ("GROUP_ROWS", 1_200), ("PATIENTLY", 1_200)):
         monkeypatch.setattr(own_samples, name, value)
     monkeypatch.setattr(own_samples, "ATTACKED", 1)
