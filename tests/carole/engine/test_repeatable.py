@@ -22,12 +22,12 @@ from gemel.carole.engine import (
     link,
 )
 from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.linkage import near_copies
 from gemel.carole.engine.pairs.request_order import request_order
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.resolution.resolved_handles import by_appearance
-from gemel.carole.engine.run import contribution
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
@@ -123,7 +123,7 @@ def test_a_run_is_the_same_to_the_last_bit_in_any_order_of_the_files_and_with_an
 ) -> None:
     for module in (layout, samples):
         monkeypatch.setattr(module, "GROUPS", 10)  # of fewer records than there are, as in large files
-    monkeypatch.setattr(contribution, "GROUPS", 10)
+    monkeypatch.setattr(near_copies, "GROUPS", 10)
     spec, files = made(600, mode)
     first = linked(spec, files, threads=1)
     assert sum(is_link for *_, is_link in first.values()) > 250
