@@ -31,8 +31,8 @@ from gemel.custodian.leakage import (
     score,
     similarity_graph_alignment,
 )
+from gemel.custodian.leakage.across import cooccurrence_alignment
 from gemel.custodian.leakage.category_codes import code_recovery, unique_rows
-from gemel.custodian.leakage.cooccurrence import cooccurrence_alignment
 from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.leakage.own_file import truth_of
 from gemel.custodian.tokens import tokenise

@@ -20,8 +20,8 @@ from gemel.custodian.encoding.padding import RuleRows
 from gemel.custodian.encoding.records import encode_rows
 from gemel.custodian.encoding.samples import grouped
 from gemel.custodian.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
+from gemel.custodian.leakage.leakage_assessment import MIN_VALUES, group_alignment, groups_view
 from gemel.custodian.leakage.own_file import public_values, truth_of
-from gemel.custodian.leakage.samples import MIN_VALUES, group_alignment, groups_view
 from gemel.custodian.tokens import tokenise
 
 ATTACKED = 1280

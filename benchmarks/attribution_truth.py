@@ -20,8 +20,7 @@ from scipy.stats import beta
 from benchmarks import DOCS
 from benchmarks._attributed_links import Attributed, linked, made, specification
 from gemel.carole.assessment.inferred_values import Drawn, known, sensitive_values
-from gemel.carole.assessment.joint_model import joint_model
-from gemel.carole.assessment.modelled_attribution import inferences
+from gemel.carole.assessment.joint_model import inferences, joint_model
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
 from gemel.common.specification import Specification

@@ -25,7 +25,7 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
-from gemel.coordinator.api.shared import compared_on_shares
+from gemel.coordinator.api.in_process import compared_on_shares
 from gemel.coordinator.demonstration.people import two_files
 from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.records import encode_records

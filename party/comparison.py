@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 import typer
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.pki.authentication_string import typed_string
 from gemel.common.pki.members import Member
-from gemel.common.pki.membership_file import Membership
+from gemel.common.pki.membership_file import Membership, typed_string
 from gemel.party.calls import read_to, readers_of
 from gemel.party.place import Place
 

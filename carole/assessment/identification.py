@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from gemel.carole.assessment.expected_matches import (
     unique_matches,
     with_interval,
 )
-from gemel.carole.assessment.keys import key_file
 from gemel.carole.assessment.largest_risk import largest_risk
 from gemel.carole.assessment.measures import Measure
 from gemel.carole.engine.run.resources import Resources
@@ -29,9 +28,28 @@ from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import Fractions
+from gemel.risk.identification.coding import MISSING_LABEL
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.special_uniques.suda import largest_within, minimal_uniques
 from gemel.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
+
+# Combinations of key values as a key file, whose levels are the codes that occur.
+
+
+def key_file(codes: NDArray[np.int32], names: Sequence[str], fraction: float) -> KeyFile | None:
+    """The records as an intruder sees them; None where there is no record or no key.
+
+    A missing value is a separate level. A level's label is the number of its code, counted from 1.
+    """
+    if not len(codes) or not len(names):
+        return None
+    columns, labels = [], []
+    for q in range(len(names)):
+        there, which = np.unique(codes[:, q], return_inverse=True)
+        columns.append(which.reshape(-1).astype(np.int32))
+        labels.append(tuple(MISSING_LABEL if code < 0 else str(code + 1) for code in there.tolist()))
+    return KeyFile(tuple(names), tuple(labels), np.stack(columns, axis=1), fraction)
+
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are searched for
 _MAX_SIZE = 4

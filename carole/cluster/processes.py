@@ -10,23 +10,64 @@ import socket
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from gemel.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
+from pydantic import Field
+
+from gemel.carole.cluster.engine_section import Credentials, DaskEngine
 from gemel.carole.cluster.installed import installed
 from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
+from gemel.carole.configuration import BlobsConfiguration
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.payload_source import PayloadSource, provide
-from gemel.common.configuration import load_configuration
+from gemel.common.configuration import Configuration, ConfiguredPath, Listen, load_configuration
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping_configuration import open_wrapper
+from gemel.common.keys.wrapping_configuration import WrappingConfiguration, open_wrapper
 from gemel.common.logging_setup import begin_log, log
 
 if TYPE_CHECKING:
     from distributed.core import Server
+
+
+# The configurations of a cluster's own processes: `scheduler.yaml` and `worker.yaml`.
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class SchedulerConfiguration(Credentials):
+    """All of ``scheduler.yaml``."""
+
+    version: Literal[1]
+    listen: Listen
+    """host:port, for Carole and workers; port 0 takes a free one, given in the ready file."""
+    log_level: LogLevel = "info"
+
+
+class WorkerConfiguration(Configuration):
+    """All of ``worker.yaml``."""
+
+    version: Literal[1]
+    engine: DaskEngine
+    """As Carole's, with a certificate of its own."""
+    listen: Listen = "0.0.0.0:0"
+    """host:port, for scheduler and other workers; port 0 takes a free one."""
+    contact: Listen | None = None
+    """host:port by which others call it, if not as it listens."""
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Units that it works on at a time."""
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = None
+    """Its name in errors; by default the machine's, with the number of its process."""
+    keys: ConfiguredPath
+    """Folder of ``wrapping.key``, a copy of Carole's; nothing else of hers."""
+    wrapping: WrappingConfiguration | None = None
+    """Where the wrapping keys are, if not in that file: as Carole's."""
+    store: BlobsConfiguration
+    """Where Carole's blobs are: the same folder, which may be mounted for reading only, or the same bucket."""
+    log_level: LogLevel = "info"
+
 
 WRAPPING = "wrapping.key"
 

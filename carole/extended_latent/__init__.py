@@ -4,7 +4,7 @@ Fellegi-Sunter uses whether values agree. Here the values themselves are used to
 variables occur together, and how common the agreed values are (Smith and Elliot 2017).
 
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
-`bayes_factor`: the model of values; `elimination`, `compiled` and `kernels`: its Bayes factors.
+`bayes_factor`: the model of values; `compiled` and `kernels`: its Bayes factors.
 `estimation` (on `completion`): the joint distribution from weighted pairs; `key_frequencies`: of keys that stand alone.
 `classes`: passes over the pairs.
 `precision`: its prior precision, chosen.

@@ -3,7 +3,7 @@
 `patterns` holds the counts, `em` estimates m, u and p from them (with `settings`; `u` and `estimation_mask` select the
 pairs for each parameter, `identifiability` and `model_warnings` report limitations), `schemes` defines how similarity
 enters the model, `model` scores comparison vectors, and `recall` estimates what blocking lost. `link_posterior` turns
-match weights into link probabilities under an assignment (`one_to_one`, `many_to_one`; `prior`, `propagation`,
+match weights into link probabilities under an assignment (`one_to_one`; `prior`, `propagation`,
 `fixed_point`), `link_rule` takes the decision (`assignment`), and `dependence` estimates under it, with
 dependent fields and classes of kin. `standard_errors` has those of m, u and p.
 """

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,15 +20,15 @@ from gemel.carole.service.computation import Computation
 from gemel.carole.service.context import Limits, ServiceContext
 from gemel.carole.service.coordination import Coordination
 from gemel.carole.service.custody import Custody
-from gemel.carole.service.denials import Denials
 from gemel.carole.service.membership import record_members, refuse_reused_names
-from gemel.carole.service.observation import observe
+from gemel.carole.service.metrics import CaroleMetrics
 from gemel.carole.service.restoration import Restoration
 from gemel.carole.service.stewardship import Stewardship
 from gemel.carole.service.supervisor import Supervisor, log_swept
 from gemel.carole.service.variables import Analysis
 from gemel.carole.store import Store
 from gemel.carole.store.quota import Quota
+from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Standing
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
@@ -35,15 +36,19 @@ from gemel.common.keys.identity_configuration import check_identity, open_identi
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import check_wrapping, open_wrapper
 from gemel.common.logging_setup import begin_log, log
+from gemel.common.observability.readiness import Readiness
 from gemel.common.observability.service_manager import ServiceManager
+from gemel.common.observability.settings import Observability
 from gemel.common.observability.tracing import begin_tracing
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
 from gemel.common.pki.own_keys import check_own
 from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.rpc.observation import Observation
 from gemel.common.rpc.server import RunningServer, ServerSettings, Service, start_server
 from gemel.common.rpc.trust import Trust, TrustWatch
+from gemel.common.versions import STORE, WIRE
 from gemel.protos.linkage.v1 import (
     audit_pb2_grpc,
     computation_pb2_grpc,
@@ -53,6 +58,81 @@ from gemel.protos.linkage.v1 import (
     stewardship_pb2_grpc,
     variables_pb2_grpc,
 )
+
+# What Carole shows of herself: her checks, her metrics, the record of her calls.
+
+
+def observe(
+    settings: Observability,
+    service: ServiceContext,
+    supervisors: Sequence[Supervisor],
+    trust: Trust,
+    check_keys: Callable[[], None],
+) -> Observation:
+    """The metrics and probes of one Carole, not yet started.
+
+    Parameters
+    ----------
+    service
+        Her store, and whether she is stopping.
+    trust
+        Her members and certificates.
+    check_keys
+        Raises if the wrapping keys cannot be used.
+    """
+    monitoring = service.store.monitoring
+
+    def check_serving() -> None:
+        if service.stopping.is_set():
+            raise GemelError(ErrorCode.UNAVAILABLE, "Carole is stopping")
+
+    readiness = Readiness(
+        {
+            "database": monitoring.check_database,
+            "blobs": monitoring.check_blobs,
+            "tenure": monitoring.check_tenure,
+            "keys": check_keys,
+            "clock": service.store.clock_guard.require,
+            "serving": check_serving,
+        }
+    )
+    versions = {"wire": WIRE, "store": str(STORE)}
+    made = Observation(settings, readiness, versions, callers_requests=settings.share_request_ids)
+    label_projects = settings.label_projects
+    workers = [supervisor.health for supervisor in supervisors]
+    metrics = CaroleMetrics(monitoring, readiness, trust, workers, label_projects=label_projects)
+    made.registry.register(metrics)
+    return made
+
+
+# Denied calls, recorded in the audit log: who requested what it may not have.
+
+AGAIN_SECONDS = 3600.0
+"""The same caller at the same method is recorded once in this time, so that no caller can fill the log."""
+
+MAX_REMEMBERED = 1000
+
+
+class Denials:
+    """Called with every denied call; see `common.rpc.interceptor.Denied`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._reported: dict[tuple[str, str], float] = {}
+
+    def __call__(self, actor: str, method: str) -> None:
+        """Record a denied call, unless the same was recorded recently."""
+        now = time.monotonic()
+        with self._lock:
+            recent = {key: at for key, at in self._reported.items() if now - at < AGAIN_SECONDS}
+            # Methods and members are few; unknown callers count as one. A full memory indicates another error.
+            self._reported = recent
+            if (actor, method) in recent or len(recent) >= MAX_REMEMBERED:
+                return
+            recent[actor, method] = now
+        self._store.audit.deny(actor, method, milliseconds())
+
 
 GRACE_SECONDS = 8.0
 

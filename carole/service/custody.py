@@ -5,16 +5,17 @@ from __future__ import annotations
 import grpc
 
 from gemel.carole.projects import KeyReport, MessageKind, Project
-from gemel.carole.projects.operations import key_mismatch
+from gemel.carole.projects.operations import Detail, key_mismatch
 from gemel.carole.projects.tasks import Task, TaskKind, choose
 from gemel.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from gemel.carole.service.manifest import check_manifest
-from gemel.carole.service.stated_files import check_stated, file_details
 from gemel.carole.service.statuses import shown_statuses
 from gemel.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
 from gemel.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
+from gemel.carole.store.audit import Log
 from gemel.common.audit.custodian_decline import verify_decline
+from gemel.common.audit.file_statement import FileStatement, check_contributed
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
@@ -23,10 +24,61 @@ from gemel.common.pki.members import Member
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
+from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
-from gemel.common.wire.manifest import manifest_from_wire
+from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.sides import side_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
+
+# What custodians state of their files: in the audit log with their approvals, and compared with what they send.
+
+RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
+"""Names of a statement's parts in the details of an audit entry."""
+
+
+def file_details(request: custody_pb2.ApproveRequest, member: Member) -> dict[str, Detail]:
+    """The details that the audit entry of an approval has of the custodian's file.
+
+    Raises
+    ------
+    GemelError
+        PARAMETER for a statement out of bounds; SIGNATURE if this member has not signed it.
+    """
+    stated = FileStatement(request.file.records, request.file.origin)
+    stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
+    return {RECORDS: stated.records, ORIGIN: stated.origin, SIGNATURE: request.file.signature.hex()}
+
+
+def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str) -> dict[str, Detail]:
+    """Compare a contribution with what its custodian has stated of its file.
+
+    Parameters
+    ----------
+    log
+        Has the statement, in the entry of the custodian's newest approval.
+    manifest
+        Of the contribution.
+    spec
+        Says how many of a whole file's rows are decoys.
+    member
+        The custodian.
+
+    Returns
+    -------
+    dict
+        The details that the audit entry of the upload has of it.
+
+    Raises
+    ------
+    GemelError
+        As `check_contributed`.
+    """
+    layout = manifest.layout
+    contributed = layout.records or layout.sets[0].rows - spec.decoys
+    stated = int(log.approved(manifest.project, member)[RECORDS])
+    check_contributed(stated, contributed, f"{manifest.project}, contribution of {member}")
+    return {"records": contributed, RECORDS: stated}
+
 
 MAX_WAIT_MS = 5000
 MAX_WAITING = 1000

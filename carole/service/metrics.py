@@ -1,4 +1,4 @@
-"""Every metric of Carole's own, by name. Calls are counted by `common.rpc.call_metrics`.
+"""Every metric of Carole's own, by name. Calls are counted by `common.rpc.observation`.
 
 What her store holds is read from it when the page is requested, at most once in `REMEMBERED_SECONDS`, so that a scrape
 costs one transaction and many cost no more. While the database does not answer, `gemel_store_up` is 0 and the metrics

@@ -3,25 +3,72 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 import grpc
 
 from gemel.carole.projects import ReleaseSignature, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
-from gemel.carole.service.later_releases import refuse_unassessed
 from gemel.carole.service.ownership import hand_over
 from gemel.carole.service.project_lists import newest_first
 from gemel.carole.service.stewards import steward_names
 from gemel.carole.service.wire import entry_to_wire, status_to_wire
+from gemel.carole.store import Store
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.audit.steward_decision import verify_decision
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.pages import page
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
+from gemel.common.specification import load_specification
 from gemel.common.wire.checkpoints import checkpoint_to_wire
 from gemel.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
+
+# A held result that others have overtaken: what was released since it was assessed is compared before it is released.
+#
+# Its report does not have these releases, so that a steward who reads it cannot know what they tell together.
+
+
+def refuse_unassessed(store: Store, name: str, run: str) -> None:
+    """Refuse the release of a held result that breaches the limit on differences with one that was released since.
+
+    Raises
+    ------
+    GemelError
+        WRONG_STATE; NOT_FOUND for an unknown project.
+    """
+    content = store.releases.held_counts(name, run)
+    if content is None:
+        return
+    spec = load_specification(store.projects.specification(name), name)
+    if spec.assessment is None:
+        return
+    # Here and not above: the assessment brings all of Carole's numbers along, more than the rest of her service
+    # together. She starts and serves without them; her worker has them.
+    from gemel.carole.assessment.differences import EarlierRelease, differences
+    from gemel.carole.assessment.ladders import ladders_of
+    from gemel.carole.assessment.released_counts import unpack
+
+    def since() -> Iterator[EarlierRelease]:
+        for trace in store.releases.since(name, run):
+            found = store.releases.counts(trace)
+            if found is not None:
+                yield EarlierRelease(trace.run, trace.project, None, unpack(found))
+
+    found = differences(spec.variables, unpack(content), since(), ladders_of(spec))
+    measure = found.measures.get("differences")
+    if measure is not None and measure.value > spec.assessment.judged_limits["differences"]:
+        raise GemelError(
+            ErrorCode.WRONG_STATE,
+            "another result of the same custodians was released since this one was assessed, and its report does not"
+            " have what the two tell together",
+            where=f"{name}, run {run}",
+            got=found.reason,
+            remedy="refuse it; the coordinator amends the specification and starts a run, which is assessed with both",
+        )
+
 
 MAX_ENTRIES = 200
 

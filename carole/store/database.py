@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, bindparam, create_engine, event, select, update
 from sqlalchemy.engine import URL, make_url
@@ -19,12 +20,69 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from gemel.carole.store import tenure
-from gemel.carole.store.database_file import BUSY_SECONDS, DatabaseFile
 from gemel.carole.store.migrations import schema_version
 from gemel.carole.store.tables import meta
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.missing_module import installing
+from gemel.common.standing_file import StandingFile
 from gemel.common.versions import STORE
+
+# SQLite's file: never made by accident, and never written to after it has been moved or replaced.
+#
+# SQLite opens a missing file as a new, empty database, and goes on writing to a file that has been renamed or removed.
+# So the file is opened as an existing one, and its place is compared with it around every write.
+
+BUSY_SECONDS = 15
+"""How long a writer waits for another one."""
+
+_VANISHED = "nothing more is written: put the same file back, or stop Carole and restore a backup"
+
+
+class DatabaseFile:
+    """The file of one database.
+
+    Parameters
+    ----------
+    create
+        Whether a missing one is made.
+
+    Raises
+    ------
+    GemelError
+        DATABASE if it is missing.
+    """
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        self._path = path
+        if create:
+            path.touch(mode=0o600)
+        try:
+            self._standing = StandingFile(path, "the database", _VANISHED)
+        except OSError as error:
+            raise file_error(
+                ErrorCode.DATABASE,
+                "there is no database",
+                path,
+                error,
+                "find out where it is: a volume that is not mounted or a mistyped path looks like this; for a new "
+                "store, 'gemel carole init'",
+            ) from None
+
+    def connect(self) -> sqlite3.Connection:
+        """A connection to the file, which must exist."""
+        place = f"file:{quote(str(self._path))}?mode=rw"
+        return sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
+
+    def require(self) -> None:
+        """Refuse to go on unless the file that was opened is still where it was.
+
+        Raises
+        ------
+        GemelError
+            DATABASE.
+        """
+        self._standing.require()
+
 
 _FORGET_MS = 1000
 """How long an erasure waits for readers: its caller waits with it."""

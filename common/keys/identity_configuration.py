@@ -2,19 +2,173 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
 from gemel.common.configuration import Configuration
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.key_place import IDENTITY, Name, TokenPlace, VaultPlace, not_configured
-from gemel.common.keys.pkcs11_signer import Pkcs11Signer
+from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.key_place import IDENTITY, Name, TokenPlace, VaultPlace, not_configured, unusable
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 from gemel.common.keys.signing_purpose import SigningPurpose
-from gemel.common.keys.transit_signer import TransitSigner
+from gemel.common.keys.transit_engine import TransitEngine
+
+# An identity on a token of hardware, by PKCS#11: it is made there, signs there by EdDSA, and never leaves it.
+
+_ED25519 = bytes.fromhex("06032b6570")
+"""The curve's object identifier in DER, as a token takes it."""
+
+_OCTETS = bytes([4, PUBLIC_BYTES])
+"""What is before a public key, as an octet string in DER; some tokens leave it out."""
+
+
+class Pkcs11Signer:
+    """A `Signer` on a token, once it is `checked`.
+
+    Parameters
+    ----------
+    token
+        Where the key is.
+    key
+        Label of its two halves.
+    """
+
+    def __init__(self, token: Pkcs11Token, key: str) -> None:
+        self._token, self._key = token, key
+        self._pkcs11 = token.library
+        self.public = b""
+
+    def checked(self) -> Pkcs11Signer:
+        """Itself, with both halves looked at.
+
+        Raises
+        ------
+        GemelError
+            VAULT if the token or the key is not there, the PIN is wrong, or the key could leave the token.
+        """
+        attribute = self._pkcs11.Attribute
+
+        def work(session: Any) -> tuple[bool, bytes]:
+            private, public = self._half(session, "PRIVATE_KEY"), self._half(session, "PUBLIC_KEY")
+            return self._token.may_leave(private), bytes(public[attribute.EC_POINT])
+
+        may_leave, point = self._token.look(self._key, work)
+        public = point.removeprefix(_OCTETS) if len(point) == len(_OCTETS) + PUBLIC_BYTES else point
+        if may_leave or len(public) != PUBLIC_BYTES:
+            raise unusable(
+                "an identity is of Ed25519, sensitive and not extractable",
+                f"{self._token.label}, key {self._key}",
+                "a key that can leave the token" if may_leave else "a public key of another form",
+                f"make one by `{IDENTITY.command}`",
+            )
+        self.public = public
+        return self
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of `message`, made on the token."""
+        mechanism = self._pkcs11.Mechanism.EDDSA
+        return self._token.use(
+            lambda session: bytes(self._half(session, "PRIVATE_KEY").sign(message, mechanism=mechanism))
+        )
+
+    def create(self) -> None:
+        """Make the key on the token, which it never leaves.
+
+        Raises
+        ------
+        GemelError
+            EXISTS if there is one of this label; VAULT if the token does not make it.
+        """
+        of, kind = self._pkcs11, self._pkcs11.Attribute
+        private = {kind.SENSITIVE: True, kind.EXTRACTABLE: False, kind.SIGN: True, kind.DERIVE: False}
+
+        def make(session: Any) -> None:
+            curve = session.create_domain_parameters(of.KeyType.EC_EDWARDS, {kind.EC_PARAMS: _ED25519}, local=True)
+            curve.generate_keypair(
+                mechanism=of.Mechanism.EC_EDWARDS_KEY_PAIR_GEN, label=self._key, store=True, private_template=private
+            )
+
+        self._token.make(self._key, of.ObjectClass.PRIVATE_KEY, make)
+
+    def _half(self, session: Any, half: str) -> Any:
+        of = self._pkcs11
+        return session.get_key(
+            object_class=getattr(of.ObjectClass, half), key_type=of.KeyType.EC_EDWARDS, label=self._key
+        )
+
+
+# An identity in a vault on the network, which signs for those whose token lets them.
+#
+# An identity is *one version* of a key there: who it is must not change when the vault's key is rotated.
+
+KIND = "ed25519"
+
+
+class TransitSigner:
+    """A `Signer` in a vault, once it is `checked`.
+
+    Parameters
+    ----------
+    place
+        Where its key is, of type `KIND`.
+    version
+        Of the key.
+
+    Raises
+    ------
+    GemelError
+        MODULE_MISSING if the extra ``vault`` is not installed.
+    """
+
+    def __init__(self, place: VaultPlace, version: int) -> None:
+        self._engine = TransitEngine(place, IDENTITY)
+        self._version = version
+        self.public = b""
+
+    def checked(self) -> TransitSigner:
+        """Itself, with the key looked at.
+
+        Raises
+        ------
+        GemelError
+            As `TransitEngine.key`; VAULT if the key has no such version.
+        """
+        versions = self._engine.key(KIND).get("keys")
+        found = versions.get(str(self._version)) if isinstance(versions, dict) else None
+        if not isinstance(found, dict):
+            raise unusable(
+                "the key has no such version",
+                self._engine.where,
+                f"none of number {self._version}",
+                "check `version` under `identity` in the configuration, and the key's oldest version in the vault",
+            )
+        public = _bytes(str(found.get("public_key")))
+        if len(public) != PUBLIC_BYTES:
+            raise self._engine.misread("a public key of another length")
+        self.public = public
+        return self
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of `message`, made in the vault."""
+        text = base64.b64encode(message).decode("ascii")
+        made = self._engine.request("sign_data", hash_input=text, key_version=self._version)
+        return _bytes(str(made.get("signature")).removeprefix(f"vault:v{self._version}:"))
+
+    def create(self) -> None:
+        """Make the key, if the vault has none of this name."""
+        self._engine.create(KIND)
+
+
+def _bytes(text: str) -> bytes:
+    """What is written in base 64; nothing if it is something else."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
 
 
 class Pkcs11Identity(TokenPlace):

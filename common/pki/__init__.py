@@ -2,7 +2,7 @@
 
 - `authority`, `certificate_requests`: a private certificate authority, and requests to it.
 - `certificates`, `checks`: the content of a certificate, reading it, and checking it.
-- `certified_names`, `chains`: certificates of an organisation's own PKI, known by their names.
+- `certified_names`: certificates of an organisation's own PKI, known by their names.
 - `members`, `member_entries`, `admission`: ``members.yaml``, and the identification of callers.
 - `own_keys`, `own_certificate`: what a party has, compared with it.
 - `folders`: the files of a party.

@@ -8,6 +8,7 @@ can be accepted.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,12 @@ from typing import Any
 from gemel.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.audit.signed_note import Cosignature
 from gemel.common.audit.witness import REMEDY
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.rpc.client import Connection
 from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
-from gemel.common.witnessing.countersigner import Countersigner
 from gemel.common.witnessing.log_memory import LogMemory
 from gemel.common.witnessing.shown_entry import believed_entry, believed_release
 from gemel.protos.linkage.v1 import (
@@ -30,6 +31,39 @@ from gemel.protos.linkage.v1 import (
     restoration_pb2,
     restoration_pb2_grpc,
 )
+
+# A party's signatures of the checkpoints that it has verified: Gemel's own, and one for any reader of signed notes.
+
+
+class Countersigner:
+    """Makes each signature once, since the identity may be on a token or in a vault.
+
+    Parameters
+    ----------
+    identity
+        The party's own.
+    """
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self._last: tuple[Checkpoint, bytes, Cosignature] | None = None
+
+    def put(self, request: audit_pb2.WitnessRequest, seen: Checkpoint) -> None:
+        """Put a checkpoint into a request, with both signatures.
+
+        Raises
+        ------
+        GemelError
+            As `Identity.sign`.
+        """
+        if self._last is None or self._last[0] != seen:
+            cosignature = Cosignature.make(self._identity, int(time.time()), seen.log, seen.size, seen.root)
+            self._last = seen, seen.countersign(self._identity), cosignature
+        _, countersignature, cosignature = self._last
+        request.seen.CopyFrom(checkpoint_to_wire(seen))
+        request.countersignature = countersignature
+        request.cosigned_at, request.cosignature = cosignature.at, cosignature.signature
+
 
 _ATTEMPTS = 3
 _ACTION = "restore"

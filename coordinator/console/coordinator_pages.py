@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
+import threading
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
@@ -11,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.language import gettext, marked
+from gemel.common.language import gettext, marked, written
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.common.web.certificates_page import certificates_page
@@ -20,14 +22,78 @@ from gemel.common.web.guard import RELOAD_HEADER
 from gemel.common.web.pages import Pages
 from gemel.common.web.reports import RenderedReports
 from gemel.common.web.specification_words import specification_shown
-from gemel.coordinator.client.run_progress import pairs_compared
+from gemel.coordinator.client.run_progress import RESOLVE, pairs_compared
 from gemel.coordinator.console.acts import Act, acts_of_coordinator, forms_among, require_act
 from gemel.coordinator.console.member import Member
 from gemel.coordinator.console.project_list import project_list
 from gemel.coordinator.console.project_words import described, is_under_way, page_state
-from gemel.coordinator.console.runs import Resolutions
 from gemel.coordinator.console.shared_pages import risk_report, risk_shown
 from gemel.protos.linkage.v1 import project_pb2
+
+# Runs of mode block_keyed that wait for the resolver, resolved by this console on threads of its own.
+
+
+class Resolutions:
+    """What the console resolves, or has resolved, by project and run.
+
+    Parameters
+    ----------
+    member
+        The coordinator, whose key opens the custodians' handles.
+    """
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._lock = threading.Lock()
+        self._done: dict[tuple[str, str], float] = {}
+        self._failed: dict[tuple[str, str], GemelError] = {}
+
+    def begin(self, project: str, run: str) -> None:
+        """Begin to resolve a run that waits for it, unless that is under way already."""
+        key = (project, run)
+        with self._lock:
+            if key in self._done:
+                return
+            self._done[key] = 0.0
+            self._failed.pop(key, None)
+        threading.Thread(target=self._resolve, args=key, name=f"resolve {project}", daemon=True).start()
+
+    def follow(self, project: str, run: str) -> None:
+        """Resolve a run as soon as it waits for that, as `gemel project watch` would."""
+        threading.Thread(target=self._follow, args=(project, run), name=f"follow {project}", daemon=True).start()
+
+    def words(self, project: str, run: str) -> str:
+        """How far it is, or why it failed; empty if it was not begun here."""
+        key = (project, run)
+        with self._lock:
+            if key in self._failed:
+                return gettext("It could not be resolved here: {error}").format(error=self._failed[key])
+            if key not in self._done:
+                return ""
+            return gettext("It is being resolved here, {share} done.").format(share=written(self._done[key], ".0%"))
+
+    def _follow(self, project: str, run: str) -> None:
+        # What fails here is shown by the project's page too, with a button to try again.
+        with suppress(GemelError):
+            for status in self._member.unchecked_coordinator().watch(project, run):
+                if status.state == project_pb2.RUN_STATE_RESOLVING and status.stage == RESOLVE:
+                    self.begin(project, run)
+                    return
+
+    def _resolve(self, project: str, run: str) -> None:
+        key = (project, run)
+
+        def progress(_: str, done: float) -> None:
+            with self._lock:
+                self._done[key] = done
+
+        try:
+            self._member.unchecked_coordinator().resolve(project, run, progress)
+        except GemelError as error:
+            with self._lock:
+                del self._done[key]
+                self._failed[key] = error
+
 
 LINKS = ((marked("Projects"), "/"), (marked("New project"), "/new"), (marked("Certificates"), "/certificates"))
 ACTING = ("/new",)

@@ -38,12 +38,48 @@ from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.draft.same_records import SAME_RECORDS
 from gemel.coordinator.rehearsal.link_truth import evaluate, summary
 from gemel.coordinator.rehearsal.narration import Narrator
-from gemel.coordinator.rehearsal.other_schemes import compared, other_schemes
 from gemel.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
 from gemel.coordinator.rehearsal.rehearsed_pairs import links_and_pairs, persons_of
 from gemel.coordinator.reports.disclosure import write_risk_report
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 from gemel.coordinator.truth_columns import Truth
+
+# The same files linked by other schemes, and by agreement alone, to compare with what the specification selects.
+
+AGREEMENT_ALONE = "agreement alone"
+"""What the comparison calls the linkage without its extended latent step."""
+
+
+def compared(scheme: str, evaluation: EvaluationDocument) -> SchemeResult:
+    """What a scheme's evaluation gives to the comparison of schemes."""
+    return SchemeResult(
+        scheme=scheme,
+        **evaluation.at_decision.plain(),
+        auc=evaluation.auc,
+        calibration_largest_gap=evaluation.calibration_largest_gap,
+        curve=evaluation.curve,
+    )
+
+
+def other_schemes(spec: Specification, schemes: Sequence[str]) -> Iterator[tuple[str, Specification]]:
+    """The same linkage by other schemes, and without the values where they are judged by; what to call each."""
+    if spec.latent is not None:
+        data = spec.model_dump()
+        alone = {**data, "latent": None, "release": {**data["release"], "joint": "none"}}
+        yield AGREEMENT_ALONE, Specification.model_validate(alone)
+    for scheme in schemes:
+        if scheme != spec.model.scheme:
+            yield scheme, _with_scheme(spec, scheme)
+
+
+def _with_scheme(spec: Specification, scheme: str) -> Specification:
+    """The same linkage by another scheme; shaded weights know no frequencies of values."""
+    data = spec.model_dump()
+    data["model"]["scheme"] = scheme
+    if not SCHEMES[scheme].calibrated:
+        for field in data["fields"]:
+            field["value_frequencies"] = False
+    return Specification.model_validate(data)
 
 
 def rehearse_into(

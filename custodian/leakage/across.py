@@ -11,9 +11,78 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
 
-from gemel.custodian.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
+
+# Co-occurrence: one field read by means of another.
+#
+# In open mode a row's signatures of several fields, and the codes of its variables, are in one row. Where some values
+# of one field are known, the rows that have them are informative of the others, as given names are of sex and towns of
+# postcodes.
+
+
+def cooccurrence_alignment(
+    known: NDArray[np.int64],
+    codes: NDArray[np.integer],
+    n_values: int,
+    joint: NDArray[np.float64],
+    prior: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    r"""Likeliest public value of each signature of a field, given another field's values in the same rows.
+
+    Parameters
+    ----------
+    known : ndarray of int64, shape (n_rows,)
+        Public value of the first field that each row is taken to have, ``UNKNOWN`` where none is.
+    codes : ndarray of int, shape (n_rows,)
+        Signature of the second field, -1 where missing.
+    n_values
+        Distinct signatures of the second field.
+    joint : ndarray of float64, shape (n_first, n_second)
+        Public probability of the first field's value given the second's, columns summing to 1.
+    prior : ndarray of float64, shape (n_second,)
+        Public shares of the second field's values.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_values,)
+        :math:`\arg\max_d \log p(d) + \sum_{rows} \log p(known | d)`; ``UNKNOWN`` where no row of it is known.
+
+    Notes
+    -----
+    O(n_rows * n_second), and n_values * n_second numbers in memory.
+    """
+    here = (known != UNKNOWN) & (codes >= 0)
+    met = coo_matrix((np.ones(int(here.sum())), (codes[here], known[here])), shape=(n_values, len(joint))).tocsr()
+    total = met @ np.log(np.maximum(joint, 1e-9))
+    guesses: NDArray[np.int64] = (total + np.log(prior)).argmax(axis=1).astype(np.int64)
+    guesses[np.diff(met.indptr) == 0] = UNKNOWN
+    return guesses
+
+
+def conditional_shares(
+    first: NDArray[np.int64], second: NDArray[np.int64], n_first: int, n_second: int
+) -> NDArray[np.float64]:
+    """Share of each first value among the people with a second one, from people in clear.
+
+    Parameters
+    ----------
+    first, second : ndarray of int64, shape (n_people,)
+        Their values, ``UNKNOWN`` where they are none of those counted.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_first, n_second)
+        Columns sum to 1. Each is drawn towards the shares among all people with the weight of one person, so that what
+        was never met is not impossible.
+    """
+    here = (first != UNKNOWN) & (second != UNKNOWN)
+    counts = coo_matrix((np.ones(int(here.sum())), (first[here], second[here])), shape=(n_first, n_second)).toarray()
+    overall = (counts.sum(axis=1) + 1.0) / (counts.sum() + n_first)
+    shares: NDArray[np.float64] = (counts + overall[:, None]) / (counts.sum(axis=0) + 1.0)
+    return shares
+
 
 MAXIMUM = 1000
 """Commonest values of either field that are considered."""

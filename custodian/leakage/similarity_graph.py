@@ -32,15 +32,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.custodian.leakage.frequency import OVERDISPERSION, count_fit
-from gemel.custodian.leakage.kernels import best_two
 from gemel.custodian.leakage.mean_field import mean_field
 from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.view import FieldView
+
+# Compiled loops of the attacks.
+
+NO_RIVAL = 1e9
+"""Margin of a row that has one column only."""
+
+
+@numba.njit(cache=True, nogil=True)
+def best_two(fit: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Largest entry's column of each row, the first of equal ones, and how far the second largest lies below."""
+    n_rows, n_columns = fit.shape
+    best = np.zeros(n_rows, dtype=np.int64)
+    margin = np.full(n_rows, NO_RIVAL)
+    for row in range(n_rows):
+        first, second = fit[row, 0], np.float32(-np.inf)
+        for column in range(1, n_columns):
+            value = fit[row, column]
+            if value > first:
+                second = first
+                first = value
+                best[row] = column
+            elif value > second:
+                second = value
+        if n_columns > 1:
+            margin[row] = np.float64(first) - np.float64(second)
+    return best, margin
+
 
 CORES = ((200, 4, 0.002, 1.3), *((size, 6, 0.005, 1.15) for size in (250, 300, 350, 200)))
 """Attempts at the first step: values, public values for each, first weight of the similarities, its growth a step. From

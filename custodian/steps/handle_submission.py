@@ -18,6 +18,7 @@ other records, and never with a label.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -40,12 +41,60 @@ from gemel.common.wire.row_handles import (
 )
 from gemel.custodian.encoding.columns import random_order
 from gemel.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
-from gemel.custodian.state.state_tables import Upload
-from gemel.custodian.steps.join_cap import count_joined
+from gemel.custodian.state.state_tables import JOINED, Upload
 from gemel.custodian.steps.owner import owner_of
 from gemel.custodian.steps.requested_rows import count_requested, requested_rows_of
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
+
+# The cap on Carole's joins: for how many records she may learn which rows are one, counted here over all runs.
+#
+# Each run has other random numbers, but rows requested in two runs would link their numbers. So the count is of the
+# different records requested in the project, whatever the run, the upload and the epoch. It is stored before a
+# response is sent, encrypted like the map from which it comes, and erased with it.
+
+_COLUMN = "identifier"
+
+
+def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
+    """Count the records whose rows Carole is about to receive, and refuse if they are too many.
+
+    Parameters
+    ----------
+    requested
+        This custodian's own identifiers of the requested rows.
+
+    Returns
+    -------
+    int
+        Records of this and all former responses together.
+
+    Raises
+    ------
+    GemelError
+        LEAKAGE if the specification allows fewer; they are not counted then.
+    """
+    records = requested.cast(pl.String).unique()
+    for epoch in range(1, task.epoch + 1):
+        known = context.state.secret(task.project, epoch, JOINED)
+        if known is not None:
+            records = pl.concat([_unpacked(known), records]).unique()
+    whose = f"{context.party.title}, in all runs together"
+    task.spec.resolution.refuse_above(len(records), whose, f"project {task.project}, run {task.run}")
+    context.state.keep_secret(task.project, task.epoch, JOINED, _packed(records))
+    return len(records)
+
+
+def _packed(records: pl.Series) -> bytes:
+    content = io.BytesIO()
+    # Sorted, or their order would show which were requested first.
+    records.sort().alias(_COLUMN).to_frame().write_parquet(content, compression="zstd")
+    return content.getvalue()
+
+
+def _unpacked(content: bytes) -> pl.Series:
+    return pl.read_parquet(io.BytesIO(content)).get_column(_COLUMN)
+
 
 log = structlog.get_logger()
 

@@ -7,25 +7,83 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 import structlog
 
 from gemel.common.durable import sync_folder
-from gemel.common.errors import ErrorCode, code_of, file_error
+from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
+from gemel.common.keys import Seed
+from gemel.common.specification import Specification
+from gemel.common.specification.model.protection import CoarseningStep
+from gemel.custodian.encoding.categories import coarsened_labels, labels_by_code
 from gemel.custodian.state.state_tables import Result
 from gemel.custodian.steps.coarsened_variables import COARSENING, coarsened_variables, coarsening_table
-from gemel.custodian.steps.joint_distribution import labelled
 from gemel.custodian.steps.lone_fetch import reason_to_go_alone
 from gemel.custodian.steps.own_share import own_share
 from gemel.custodian.steps.run_provenance import run_provenance
 from gemel.custodian.steps.seed_agreement import kept_seed
-from gemel.custodian.steps.share import Share, safe_name
+from gemel.custodian.steps.share import Share, malformed, safe_name
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from gemel.custodian.steps.step_progress import Stopwatch
 from gemel.custodian.steps.witnessing import countersigned_by_both
 from gemel.protos.linkage.v1 import custody_pb2
+
+# The joint distribution of both files' variables, for a custodian that was granted it: codes become labels.
+#
+# The labels are derived here from the seed that the custodians share, which Carole does not have. Only the labels are
+# added; `risk.models.joint_distribution` defines the numbers.
+
+
+def labelled(
+    document: dict[str, Any],
+    spec: Specification,
+    seed: Seed,
+    encoding_digest: bytes,
+    epoch: int,
+    coarsened: Mapping[str, CoarseningStep | str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """The document with the categories of each coded variable, in the order of its codes.
+
+    Parameters
+    ----------
+    coarsened
+        The steps by which variables are released coarsened (`coarsened_variables`): their labels are the groups'.
+
+    Raises
+    ------
+    GemelError
+        SEALED if it names variables or numbers of categories that the specification does not have.
+    """
+    known = {variable.name: variable for variable in spec.variables}
+    listed = document.get("variables")
+    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+        raise _malformed("variables that are not a list")
+    variables = []
+    for item in listed:
+        if not item.get("coded"):
+            variables.append({key: value for key, value in item.items() if key != "labels"})
+            continue
+        variable = known.get(str(item.get("name")))
+        if variable is None:
+            raise _malformed("a variable that does not agree with the specification")
+        steps, step = spec.coarsenings(variable.name), coarsened.get(variable.name)
+        labels = labels_by_code(variable, spec.project, seed, encoding_digest, epoch, spec.suite, steps)
+        if isinstance(step, CoarseningStep):
+            labels = coarsened_labels(labels, step)
+        if item.get("levels") != len(labels) or (step is not None and not isinstance(step, CoarseningStep)):
+            raise _malformed("a variable that does not agree with the specification")
+        variables.append({**item, "labels": list(labels)})
+    return {**document, "variables": variables}
+
+
+def _malformed(got: str) -> GemelError:
+    return malformed(got, "the joint distribution does not fit this specification's variables")
+
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import encoding_digest, load_specification
 from gemel.custodian.cleaning import definition
-from gemel.custodian.steps.canary import Canary, canary
+from gemel.custodian.steps.seed_agreement import Canary, canary
 
 SEED = Seed(bytes(range(32)))
 BORN, NAME = "  - {name: born, keys: [{field: born}]}", "  - {name: name, keys: [{field: surname, prefix: 2}]}"

@@ -10,7 +10,7 @@ from gemel.common.errors import GemelError
 from gemel.common.keys import Seed
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.categories import relabelling
-from gemel.custodian.steps.joint_distribution import labelled
+from gemel.custodian.steps.result_fetch import labelled
 
 SPEC = Specification.model_validate(
     {

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from gemel.carole.cluster.cluster_units import cluster_units
-from gemel.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
 from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.cluster.processes import SchedulerConfiguration, WorkerConfiguration
 from gemel.carole.configuration import load_carole, template
 from gemel.common.configuration import load_configuration
 from gemel.common.keys.wrapping import WrappingKeys

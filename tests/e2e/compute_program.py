@@ -19,7 +19,7 @@ from gemel.common.rpc.joined_session import JoinedSession
 from gemel.common.rpc.relayed_channel import RelayedChannel
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.coordinator.client.connection import Client
-from gemel.coordinator.computing import shared_job
+from gemel.coordinator.computing import serving as shared_job
 from gemel.coordinator.computing.offered_session import OfferedSession
 from gemel.coordinator.computing.serving import serve
 

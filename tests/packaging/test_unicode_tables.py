@@ -35,7 +35,7 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 )
 PROGRAM = """
 import json, sys, unicodedata
-from gemel.custodian.steps.canary import canary
+from gemel.custodian.steps.seed_agreement import canary
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import encoding_digest, load_specification

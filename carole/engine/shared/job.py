@@ -17,6 +17,7 @@ error at one party must end the session of all three.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -29,15 +30,89 @@ from gemel.carole.engine.run.memory import MemoryBudget
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows, rows_of_side
 from gemel.carole.engine.shared.compared_rows import ComparedRows, compared_rows
-from gemel.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
 from gemel.carole.engine.shared.opened_levels import OpenedRun, agreement_of
 from gemel.carole.engine.shared.openings import AGREEMENT
-from gemel.carole.engine.shared.stage_seconds import StageSeconds
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.deviation import deviation
 from gemel.common.sharing.party import Party
+
+# The places of the pairs that Carole names to the other two parties, as a message.
+
+
+def packed_places(places: NDArray[np.int64]) -> bytes:
+    """Places as a message."""
+    return places.astype("<i8").tobytes()
+
+
+def unpacked_places(content: bytes) -> NDArray[np.int64]:
+    """The places of a message; DEVIATION if it has no whole number of them."""
+    if len(content) % 8:
+        raise _deviation(f"{len(content)} bytes")
+    return np.frombuffer(content, dtype="<i8").astype(np.int64)
+
+
+def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
+    """Accept only places of pairs, each once and in ascending order.
+
+    Raises
+    ------
+    GemelError
+        DEVIATION: a place that is named twice, or in an order of Carole's choice, would tell the resolver or a
+        custodian more than that a pair is above the floor.
+    """
+    if len(places) and (int(places[0]) < 0 or int(places[-1]) >= n_pairs or (np.diff(places) <= 0).any()):
+        raise _deviation(f"{len(places):,} numbers that are not ascending places of {n_pairs:,} pairs")
+    return places
+
+
+def _deviation(got: str) -> GemelError:
+    return GemelError(
+        ErrorCode.DEVIATION,
+        "the pairs that Carole names must be places of the permuted pairs, ascending",
+        where="name, between Carole and this party",
+        got=got,
+        remedy="request another run; if it happens again, Carole's installation is not the one that all have agreed on",
+    )
+
+
+# How long the stages of a computation take, for the run's document.
+
+
+class StageSeconds:
+    """A `Progress` that passes everything on, and times the stages: one ends where the next begins.
+
+    Parameters
+    ----------
+    progress
+        Called with the same.
+
+    Attributes
+    ----------
+    seconds
+        Of each stage that has ended, in their order.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._stage, self._begun = "", 0.0
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        """Note how far a stage is."""
+        if stage != self._stage:
+            self.end()
+            self._stage, self._begun = stage, time.perf_counter()
+        self._progress(stage, fraction)
+
+    def end(self) -> None:
+        """End the last stage."""
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + time.perf_counter() - self._begun
+        self._stage = ""
+
 
 RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
 """Makes a party's part of the rows that a custodian is to be named: of the side, its first share of their numbers, and

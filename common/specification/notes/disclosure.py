@@ -9,15 +9,89 @@ from gemel.common.message_words import listed
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.categorisation import CommonCategory, Span
+from gemel.common.specification.model.fields import FieldSpec
+from gemel.common.specification.model.parts import BlockingKey
+from gemel.common.specification.model.protection import CoarseningStep, grouped
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.notes.granted_variables import granted_variables_notes
-from gemel.common.specification.notes.hardening import hardening_notes
 from gemel.common.specification.notes.latent import latent_notes
 from gemel.common.specification.notes.modes import capped
-from gemel.common.specification.notes.protection import protection_notes
 from gemel.common.specification.notes.randomised_response import randomised_response_notes
 from gemel.common.specification.notes.shared import shared_notes
 from gemel.common.specification.validation.specification import Specification
+
+# What salts and lists of similar values do and cost, for those who approve.
+
+
+def hardening_notes(spec: Specification) -> Iterator[str]:
+    """What the hardening options do and cost, for those who approve."""
+    for field in spec.fields:
+        if field.salt is not None:
+            yield from _salt_notes(spec, field, field.salt)
+        if field.only_similar:
+            yield (
+                f"Field {field.name}: only {len(field.only_similar):,} listed values show their similarity; any other"
+                " is sent as a code, equal to itself and similar to no other. Misspellings are hardly ever on the list,"
+                " so a misspelt value is compared as different from the right one."
+                + " How often each code occurs is still visible."
+                * (spec.mode != "shared")
+            )
+
+
+def _salt_notes(spec: Specification, field: FieldSpec, salt: BlockingKey) -> Iterator[str]:
+    yield (
+        f"Field {field.name} is salted by {salt.words}: Carole can compare two of its values only where that is equal."
+        f" Records that differ in it, by an error or in truth, are compared as different in {field.name}; where"
+        f" {salt.field} is missing, {field.name} counts as missing too. Values under a salt that a thousand records"
+        " share can be attacked like a file of its own: `gemel alice leakage` measures it."
+    )
+    for rule in spec.rules_undoing_salt(field):
+        yield (
+            f"Blocking rule {rule.name} undoes the salt of {field.name}: its keys are made of {field.name} without"
+            f" {salt.words}, so that Carole sees which rows agree in it across all salts. Add {salt.words} to the rule,"
+            f" or take {field.name} out of it."
+        )
+    formed = [
+        rule.name
+        for rule in spec.blocking
+        if field.name in (rule.split, *(part.field for part in (rule.lsh, rule.canopies, rule.similar) if part))
+    ]
+    if formed:
+        yield f"Blocking by {' and '.join(formed)} finds pairs with equal salts of {field.name} only."
+    for other in spec.fields:
+        twice = any(set(other.columns_of(side)) & set(field.columns_of(side)) for side in ("alice", "bob"))
+        if other is not field and other.salt != salt and twice:
+            yield f"Field {other.name} reads a column of {field.name} under another salt or none: it undoes the salt."
+
+
+# What may be coarsened before a release, and what that tells the linkage unit, in words.
+
+
+def protection_notes(spec: Specification) -> Iterator[str]:
+    """Notes on `assessment.protect`."""
+    protect = {} if spec.assessment is None else spec.assessment.protect
+    if not protect:
+        return
+    changes = [f"{name} ({_steps(steps)})" for name, steps in protect.items()]
+    yield (
+        f"Where a limit is breached, Carole may release the result coarsened: {listed(changes)}. She takes the least"
+        " change with which every limit holds, and nothing else; the audit log and the report name it. That a variable"
+        " comes coarsened tells its recipients that the finer output was above a limit."
+    )
+    joined = [name for name, steps in protect.items() if grouped(steps)]
+    if joined:
+        yield (
+            f"So that she can coarsen codes whose labels she does not have, the codes of {listed(joined)} are ordered"
+            " by group: Carole sees which codes are in one group, and which group it is where no other has as many"
+            " categories, divided in the same way."
+        )
+
+
+def _steps(steps: Sequence[CoarseningStep | str]) -> str:
+    words = [
+        f"{step.name}, {len(step.groups)} groups" if isinstance(step, CoarseningStep) else "dropped" for step in steps
+    ]
+    return "; then ".join(words)
 
 
 def disclosure_notes(spec: Specification) -> Iterator[str]:

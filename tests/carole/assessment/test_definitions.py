@@ -15,7 +15,7 @@ from gemel.carole.assessment import Combined
 from gemel.carole.assessment.attribution import Groups, by_variable, learnt
 from gemel.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
 from gemel.carole.assessment.expected_matches import Believed, unique_links, with_interval
-from gemel.carole.assessment.keys import key_file
+from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.membership import membership
 from gemel.carole.assessment.options import _effect, _recodings
 from gemel.carole.assessment.publication import recovery

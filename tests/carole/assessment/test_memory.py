@@ -12,8 +12,8 @@ import pytest
 from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import FEW, SMALL, WIDE, Built, built
 from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.joint_model import joint_model
-from gemel.carole.assessment.keys import key_file
 from gemel.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
 from gemel.carole.engine.run.resources import Resources
 from gemel.common.errors import ErrorCode, GemelError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gemel.carole.assessment import assess
 from gemel.carole.assessment.inferred_values import sensitive_values
-from gemel.carole.assessment.modelled_attribution import modelled_attribution
+from gemel.carole.assessment.joint_model import modelled_attribution
 from gemel.common.errors import GemelErrors
 from tests.carole.assessment.test_released_joint import (
     BY_AGE,

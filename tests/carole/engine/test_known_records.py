@@ -14,7 +14,7 @@ import pytest
 from gemel.carole.engine import link
 from gemel.carole.engine.inputs.values import values_of
 from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from gemel.carole.engine.latent.priors import with_beliefs
+from gemel.carole.engine.latent.refit import with_beliefs
 from gemel.carole.engine.run.archive import packed, unpacked
 from gemel.carole.engine.run.plan_parts import LatentPlan, VariablePlan
 from gemel.carole.engine.run.result import Linkage

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from gemel.carole.fellegi_sunter.convergence import effective_draws, split_r_hat
+from gemel.carole.fellegi_sunter.linkage_draws import effective_draws, split_r_hat
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])

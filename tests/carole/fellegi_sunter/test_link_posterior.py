@@ -6,8 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior
-from gemel.carole.fellegi_sunter.many_to_one import Stars, partner_probabilities
+from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior, Stars, partner_probabilities
 from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
 from gemel.carole.fellegi_sunter.prior import BetaPartners
 from gemel.common.errors import GemelError

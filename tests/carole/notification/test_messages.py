@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gemel.carole.notification.message import Event, Message
-from gemel.carole.notification.messages import certificate_messages, messages
+from gemel.carole.notification.notifier import certificate_messages, messages
 from gemel.carole.projects import Approval, Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.common.audit import AuditEntry

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from gemel.carole.store import Store
-from gemel.carole.store.payloads.resting_digests import digest_of, resting, resting_root, root_of
+from gemel.carole.store.payloads.encrypted_payloads import digest_of, resting, resting_root, root_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping import WrappingKeys

@@ -20,9 +20,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import Provisioned, provision
-from gemel.common.rpc.call_metrics import CallMetrics
 from gemel.common.rpc.call_recorder import Call, CallRecorder, log_call
 from gemel.common.rpc.client import Connection
+from gemel.common.rpc.observation import CallMetrics
 from gemel.common.rpc.server import RunningServer, start_server
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.trust import Trust

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from gemel.common.sharing import random_order as module
-from gemel.common.sharing.random_order import random_order
+from gemel.common.sharing import permutation as module
+from gemel.common.sharing.permutation import random_order
 from gemel.common.sharing.streams import Stream
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from gemel.carole.configuration import load_carole
+from gemel.carole.service.computation import ComputedRun
 from gemel.carole.service.computation_sessions import Absence
-from gemel.carole.service.computed_run import ComputedRun
 from gemel.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing, GaveWayError
 from gemel.carole.service.own_service import OwnAddress, OwnService
 from gemel.carole.store.runs import Lease

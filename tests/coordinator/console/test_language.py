@@ -17,7 +17,7 @@ from gemel.common.specification.notes.modes import SENT
 from gemel.common.web import opening
 from gemel.common.web.specification_words import specification_shown
 from gemel.coordinator.client.run_progress import STAGE_WORDS
-from gemel.coordinator.console.erasure_words import erasure_kept, erasure_lost
+from gemel.coordinator.console.ending_pages import erasure_kept, erasure_lost
 from gemel.coordinator.console.project_words import described, row
 from gemel.protos.linkage.v1 import project_pb2
 from tests.common.language.pseudo import Marks, marking, unmarked, without

@@ -19,7 +19,7 @@ from gemel.common.specification import (
     specification_notes,
 )
 from gemel.custodian.cleaning import clean
-from gemel.custodian.steps.canary import canary
+from gemel.custodian.steps.seed_agreement import canary
 from tests.common.specification.example import EXAMPLE
 
 TABLE: list[dict[str, Any]] = [

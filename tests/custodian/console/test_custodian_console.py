@@ -18,8 +18,8 @@ from gemel.common.web.listing import listed
 from gemel.common.web.pages import Pages
 from gemel.custodian.console import measurements
 from gemel.custodian.console.leaving import in_units, messages
+from gemel.custodian.console.project_pages import seen_share
 from gemel.custodian.console.project_words import described, rows
-from gemel.custodian.console.shares import seen_share
 from gemel.custodian.service import CustodianService
 from gemel.custodian.steps.run_provenance import run_provenance
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2

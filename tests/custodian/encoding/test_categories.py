@@ -19,7 +19,7 @@ from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.categories import category_codes, labels_by_code, relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.steps.canary import canary
+from gemel.custodian.steps.seed_agreement import canary
 
 SEED = Seed(bytes(range(32)))
 DIGEST = bytes(range(32, 64))
@@ -111,5 +111,5 @@ def test_the_variables_must_be_those_of_one_custodian(given_variables: dict[str,
 def test_the_canary_covers_the_relabelling_whoever_holds_a_variable(monkeypatch: pytest.MonkeyPatch):
     digests = {canary(SPEC, encoding_digest(SPEC), side, SEED, 1) for side in Side}
     assert len(digests) == 1
-    monkeypatch.setattr("gemel.custodian.steps.canary.relabelling", lambda *args: file_order(2))
+    monkeypatch.setattr("gemel.custodian.steps.seed_agreement.relabelling", lambda *args: file_order(2))
     assert canary(SPEC, encoding_digest(SPEC), Side.ALICE, SEED, 1) not in digests

@@ -21,8 +21,7 @@ from gemel.custodian.leakage import (
     similarity_graph_alignment,
 )
 from gemel.custodian.leakage.frequency import OVERDISPERSION, count_fit
-from gemel.custodian.leakage.kernels import NO_RIVAL, best_two
-from gemel.custodian.leakage.similarity_graph import SLACK, align_core, grow
+from gemel.custodian.leakage.similarity_graph import NO_RIVAL, SLACK, align_core, best_two, grow
 from tests.custodian.leakage.names import public_surnames, signed, surnames
 
 WORDS = st.lists(st.text("abcde", min_size=2, max_size=6), min_size=2, max_size=12, unique=True)

@@ -15,8 +15,7 @@ from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import bounds
 from gemel.risk.attribution.documents import release_of
-from gemel.risk.attribution.files import tables_of_csv
-from gemel.risk.attribution.reader import read_release
+from gemel.risk.attribution.reader import read_release, tables_of_csv
 from gemel.risk.attribution.report import render
 from gemel.risk.attribution.table_assessment import assess
 from gemel.risk.attribution.written import document_of

@@ -15,8 +15,8 @@ from gemel.risk.attribution.release import Axis, Published
 from gemel.risk.attribution.sap import sap
 from gemel.risk.attribution.search import Search
 from gemel.risk.attribution.shuttle import shuttle
-from gemel.risk.attribution.statements import statements
 from gemel.risk.attribution.subtraction import retightened_sap
+from gemel.risk.attribution.table_assessment import statements
 from research._thesis_tables import exact_margins, total_sap
 from tests.risk.attribution.definition import decomposable, enumerated
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from gemel.common.errors import GemelError
 from gemel.risk.commands.disclosure import app
 from gemel.risk.identification import KeyFile
+from gemel.risk.identification.assessment.beside_keys import score_ranking
 from gemel.risk.identification.assessment.file_assessment import assess
-from gemel.risk.identification.assessment.score_ranking import score_ranking
 from gemel.risk.identification.report.charts import histogram_chart
 from gemel.risk.identification.special_uniques.suda_ranking import suda_scores
 from gemel.risk.report.palette import INK, OCHRE, RUST, TEAL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
-from gemel.risk.protection.required_frequency import required_frequencies, required_frequency
+from gemel.risk.protection.minimal_change import required_frequencies, required_frequency
 
 
 def test_required_frequency_is_the_smallest() -> None:

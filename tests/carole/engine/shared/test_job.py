@@ -9,8 +9,7 @@ import pytest
 
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparing import compare_opened
-from gemel.carole.engine.shared.job import Terms, assist, lead
-from gemel.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
+from gemel.carole.engine.shared.job import Terms, assist, check_places, lead, packed_places, unpacked_places
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
