@@ -261,6 +261,7 @@ def _estimated(right: NDArray[np.bool_], rng: np.random.Generator) -> LinkageDoc
         "candidates": len(right),
         "kept": len(right),
         "links": len(right),
+        "records": {"alice": len(right), "bob": len(right)},
         "unlinked": {"alice": 0, "bob": 0},
         "threshold": 0.5,
         "histogram": {"edges": [0.0, 1.0], "counts": [0]},

@@ -60,6 +60,7 @@ def test_each_project_is_counted_for_all_others_of_its_custodians(store: Store, 
                     "fraction": 1.0,
                     "error": "",
                     "attempt": 1,
+                    "call": "",
                 }
                 times = {"created_at": 1, "ended_at": clock.now, "sequence": 0}
                 connection.execute(insert(runs).values(project=row, links=links, released=1, **run, **times))

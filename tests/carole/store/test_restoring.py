@@ -20,6 +20,7 @@ from gemel.carole.store.results import REPORT
 from gemel.carole.store.store import milliseconds
 from gemel.common.audit import merkle, verify_consistency, verify_inclusion
 from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.audit.signed_note import NoteLine
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
@@ -217,8 +218,9 @@ def test_a_checkpoint_of_a_lost_log_is_not_shown_to_others(store: Store, identit
     for name in ("one", "two"):
         store.projects.create(replace(NEW, name=name), "coordinator")
     newest = store.audit.checkpoint()
+    line = NoteLine("alice", b"c" * 72)
     foreign = type(newest).sign(identity, newest.log, newest.size, merkle.leaf_hash(b"lost"), 1)
-    store.audit.note("alice", foreign, b"c" * 64)
+    store.audit.note("alice", foreign, b"c" * 64, line)
     assert store.audit.noted("alice") is None
-    store.audit.note("alice", newest, b"c" * 64)
+    store.audit.note("alice", newest, b"c" * 64, line)
     assert store.audit.noted("alice") == (newest, b"c" * 64)

@@ -248,7 +248,7 @@ def test_a_ciphertext_for_another_key_ends_in_no_agreement() -> None:
     assert "key confirmation" in error.what
 
 
-GOLDEN_SEED = "309f31d5a19a65b9db39628a050f5d3b"
+GOLDEN_SEED = "57bb804fb5c9150dc973700222cccc0a"
 
 
 def test_waiting_encrypted_changes_nothing() -> None:

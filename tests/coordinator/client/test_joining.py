@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemel.common.configuration import parse_configuration
-from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.parties import Role
 from gemel.common.pki.membership_file import Membership
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.party.configurations import WRITERS, Joined, configure
@@ -17,7 +17,7 @@ from tests.vectors.make_formats import MEMBERS
 
 def test_every_role_has_a_program_and_what_writes_its_configuration() -> None:
     assert PROGRAM.keys() == set(Role)
-    assert WRITERS.keys() == set(Role) - CUSTODIANS
+    assert WRITERS.keys() == set(Role)
 
 
 @pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD, Role.ANALYST])
