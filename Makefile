@@ -60,7 +60,7 @@ PORTABLE := tests/packaging tests/common/wire tests/common/specification
 QUICK := $(PORTABLE) tests/custodian/encoding tests/common/keys tests/carole/store tests/common/records
 
 oldest: .venv-oldest/made
-	.venv-oldest/bin/python -m pytest -q $(QUICK)
+	.venv-oldest/bin/python -m pytest -q -m "not long" $(QUICK)
 
 .venv-oldest/made: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv --clear .venv-oldest
