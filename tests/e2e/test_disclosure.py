@@ -54,9 +54,7 @@ assessment:
 
 PROTECT = """\
   protect:
-    Age:
-      - {name: adults, groups: {young: [Adolescent], grown: [Adult, Senior]}}
-      - drop
+    Age: [{name: adults, groups: {young: [Adolescent], grown: [Adult, Senior]}}]
     MakeModel:
       - {name: kinds, groups: {sports: [SportsCar, SuperLuxury], others: [Economy, FamilySedan, Luxury]}}
 """
