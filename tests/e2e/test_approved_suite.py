@@ -27,8 +27,7 @@ blocking:
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
 """
 TEXTS = {
-    suite: specification(f"by-{suite}", bits=512, mode="block_keyed", more=f"{MORE}cryptography: {suite}\n")
-    for suite in Suite
+    suite: specification(f"by-{suite}", mode="block_keyed", more=f"{MORE}cryptography: {suite}\n") for suite in Suite
 }
 
 

@@ -180,13 +180,12 @@ def test_handles_go_sealed(linked: Linked) -> None:
 
 def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
     """Carole is killed while a run waits for the resolver; started again, she takes the answer and ends the run."""
-    text = specification("outlived", bits=512, more=BLOCKING, mode="block_keyed")
-    made = Deployment(tmp_path, [text], people(60, 30, seed=9))
+    made = Deployment(tmp_path, [TEXT], people(60, 30, seed=9))
     try:
         (carole,) = made.processes("carole")
         for side in Side:
             made.start(side)
-        project = made.create(text)
+        project = made.create(TEXT)
         made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
         run = made.coordinator.start(project).run
         made.eventually(lambda: made.status(project).run.stage == "resolve")

@@ -22,9 +22,9 @@ from tests.e2e.test_block_keyed import BLOCKING
 
 N, COMMON, DECOYS = 250, 120, 100
 FEW_DRAWS = BLOCKING.replace("draws: 6", "draws: 2")
-PLAIN = specification("plain", bits=512, more=FEW_DRAWS)
-OPEN = specification("decoyed", bits=512, more=f"{FEW_DRAWS}quality: {{decoys: {DECOYS}}}\n")
-KEYED = specification("keyed", bits=512, more=f"{FEW_DRAWS}quality: {{decoys: {DECOYS}}}\n", mode="block_keyed")
+PLAIN = specification("plain", more=FEW_DRAWS)
+OPEN = specification("decoyed", more=f"{FEW_DRAWS}quality: {{decoys: {DECOYS}}}\n")
+KEYED = specification("keyed", more=f"{FEW_DRAWS}quality: {{decoys: {DECOYS}}}\n", mode="block_keyed")
 
 
 @dataclass(frozen=True)

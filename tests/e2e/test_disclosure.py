@@ -54,7 +54,9 @@ assessment:
 
 PROTECT = """\
   protect:
-    Age: [{name: adults, groups: {young: [Adolescent], grown: [Adult, Senior]}}]
+    Age:
+      - {name: adults, groups: {young: [Adolescent], grown: [Adult, Senior]}}
+      - drop
     MakeModel:
       - {name: kinds, groups: {sports: [SportsCar, SuperLuxury], others: [Economy, FamilySedan, Luxury]}}
 """

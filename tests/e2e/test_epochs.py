@@ -35,8 +35,7 @@ def test_custodians_whose_canaries_differed_link_in_the_next_epoch(
     (tmp_path / "other" / "sitecustomize.py").write_text(OTHER_VERSION)
     for config in (made.carole_yaml, made.coordinator_yaml):
         config.write_text(config.read_text().replace("share_request_ids: false", "share_request_ids: true"))
-    made.processes("carole")
-    made.start(Side.ALICE)
+    made.processes("carole", "alice")
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONPATH", str(tmp_path / "other"), prepend=os.pathsep)
         (bob,) = made.processes("bob")

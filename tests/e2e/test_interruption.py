@@ -160,8 +160,8 @@ sys.exit(worker.main())
 
 
 def test_the_worker_killed_in_the_middle_of_a_run(deploy: Deploy) -> None:
-    text = specification("worker-killed", bits=512)
-    made = deploy(text, files=people(60, 30))
+    text = specification("worker-killed")
+    made = deploy(text)
     script, reached = made.root / "worker.py", made.root / "reached"
     script.write_text(STOPPING_WORKER)
     program = (sys.executable, str(script), str(reached))
