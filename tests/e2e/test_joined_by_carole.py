@@ -1,7 +1,8 @@
-"""The fall-back of mode block_keyed through real processes: Carole joins rows herself, capped and audited.
+"""The fall-back of mode block_keyed through real services: Carole joins rows herself, capped and audited.
 
-One project, linked by the coordinator's resolution, by Carole's join, and under caps that are too small. Uploads are
-the same each time, so the first two must link the same records.
+Carole and her worker are processes; both custodians are services in this process. One project, linked by the
+coordinator's resolution, by Carole's join, and under caps that are too small. Uploads are the same each time, so the
+first two must link the same records.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, linke
 from tests.e2e.test_block_keyed import BLOCKING
 
 N, COMMON, CAP = 200, 100, 150
-RESOLVED = specification("joined", more=BLOCKING, mode="block_keyed")
+RESOLVED = specification("joined", bits=512, more=BLOCKING, mode="block_keyed")
 LINKS = "link_id", "identifier"
 
 
@@ -88,7 +89,9 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
     root.mkdir()
     made = Deployment(root, [RESOLVED], people(N, COMMON, seed=5))
     try:
-        made.processes("carole", "alice", "bob")
+        made.processes("carole")
+        for side in Side:
+            made.start(side)
         project = made.create(RESOLVED)
         made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
         follow_run(made.coordinator, project, made.coordinator.start(project).run)

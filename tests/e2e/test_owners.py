@@ -1,5 +1,6 @@
-"""A project of mode block_keyed that goes to another coordinator while a run waits for its resolver: services as
-processes, commands in this one.
+"""A project of mode block_keyed that goes to another coordinator while a run waits for its resolver.
+
+Carole and her worker are processes; both custodians are services in this one, where the commands run too.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ def refused(owner: str, config: Path, *words: str) -> None:
 
 
 def test_the_new_owner_links_what_the_former_could_not_end(deploy: Callable[..., Deployment]) -> None:
-    text = specification("moved", more=BLOCKING, mode="block_keyed")
+    text = specification("moved", bits=512, more=BLOCKING, mode="block_keyed")
     made = deploy(text, files=people(120, 60), more={"successor": Role.COORDINATOR})
     former, successor = made.coordinator_yaml, made.client_yaml("successor")
-    made.processes("carole", "alice", "bob")
+    made.processes("carole")
+    for side in Side:
+        made.start(side)
     made.create(text)
     made.wait_for("moved", STATE.PROJECT_STATE_CONTRIBUTED)
     refused("coordinator", successor, "start", "moved")

@@ -24,8 +24,8 @@ from tests.e2e.test_block_keyed import BLOCKING
 N, COMMON = 300, 150
 WIDE = BLOCKING.replace("keys: [{field: born}]", "keys: [{field: born, part: year}]")
 """With blocks of several rows, as have dummies."""
-PLAIN = specification("unpadded", more=WIDE, mode="block_keyed")
-PADDED = specification("padded", more=f"{WIDE}padding: powers_of_two\n", mode="block_keyed")
+PLAIN = specification("unpadded", bits=512, more=WIDE, mode="block_keyed")
+PADDED = specification("padded", bits=512, more=f"{WIDE}padding: powers_of_two\n", mode="block_keyed")
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """Carole's store is put back from a backup while four projects are open: who notices, who accepts, what goes on.
 
 After the backup one project was linked and its result fetched; of another, in mode block_keyed, the steward released
-the result that the backup has as held; the others were only contributed to. All services are processes, and all that a
-person decides is typed, as the documents have it.
+the result that the backup has as held; the others were only contributed to. Carole and her worker are processes, both
+custodians services in this one; all that a person decides is typed, as the documents have it.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ release: {assessment: policy, alice: links, bob: links, coordinator: statistics}
 )
 REASON = "the backup is older than what our agreement allows"
 AGREED = "agreed by the board"
+LOGGED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[")
+"""How a line of the custodians' logs begins: services in this process log to the output of its commands."""
 
 
 def clean_people() -> dict[Side, pl.DataFrame]:
@@ -93,7 +95,7 @@ class Site:
             assert isinstance(result.exception, GemelError), result.output
             return str(result.exception)
         assert result.exception is None, (result.output, result.exception)
-        return result.output
+        return "".join(line for line in result.output.splitlines(keepends=True) if not LOGGED.match(line))
 
     def accept(self, project: str, *parties: str) -> str:
         """What the last of the parties is shown when they accept."""
@@ -155,7 +157,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     steward.write_text(steward_template(made.address))
     try:
         (carole,) = made.processes("carole")
-        made.processes("alice", "bob")
+        for side in Side:
+            made.start(side)
         for text in (RELEASED, ENDED, REFUSED, HELD):
             made.create(text)
         for name in ("released", "ended", "refused", "held"):

@@ -235,17 +235,17 @@ def test_a_draft_repeats_byte_for_byte(tmp_path: Path) -> None:
 
     Small files: what could differ from one run to the next, draws and orders, does not depend on their size.
     """
-    files = two_files(80, 80, 40, 0.2, np.random.default_rng(1))
+    files = two_files(40, 40, 20, 0.2, np.random.default_rng(1))
     for name, frame in zip(("alice.csv", "bob.csv"), files, strict=True):
         frame.drop(TRUTH).write_csv(tmp_path / name)
-    given = ["spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--block", "--rows", "100"]
+    given = ["spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--block", "--rows", "50"]
     texts = {}
     for out, seed in (("first", 1), ("again", 1), ("other", 2)):
         typed(*given, "--seed", seed, "--out", f"{out}.yaml", folder=tmp_path)
         texts[out] = (tmp_path / f"{out}.yaml").read_bytes()
     assert texts["first"] == texts["again"]
     plain = {out: " ".join(text.decode().split()).replace("# ", "") for out, text in texts.items()}
-    assert "Measured on files of 100 records, drawn by --seed 1." in plain["first"]
+    assert "Measured on files of 50 records, drawn by --seed 1." in plain["first"]
     assert "drawn by --seed 2." in plain["other"]
     assert plain["other"].replace("--seed 2", "--seed 1") != plain["first"]
 
