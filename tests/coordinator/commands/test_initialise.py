@@ -69,7 +69,7 @@ def test_a_custodians_configuration_names_its_peer(parties: Path, party, tmp_pat
 def test_the_others_configurations(parties: Path) -> None:
     carole = load_carole(parties / "carole/carole.yaml")
     assert carole.listen == "0.0.0.0:7443"
-    assert (carole.keys, carole.store.payloads.blobs) == (parties / "carole", parties / "carole/store/blobs")
+    assert (carole.keys, carole.store.blobs) == (parties / "carole", parties / "carole/store/blobs")
     coordinator = load_configuration(parties / "coordinator/coordinator.yaml", CoordinatorConfiguration)
     assert (coordinator.carole.address, coordinator.keys) == ("carole.example.org:7443", parties / "coordinator")
 
