@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmarks import DOCS
 from benchmarks._assess_differences import lines
 from benchmarks._built_population import FEW, SMALL, WIDE, Trait, built
-from gemel.carole.assessment import assess
+from gemel.carole.assessment import AssessmentContext, assess
 from gemel.common.disclosure_measures import MEASURES
 
 BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"
@@ -74,7 +74,7 @@ def replicates(
     found: dict[str, list[tuple[float, float, bool | None, float]]] = {}
     for r in range(number):
         made = built(traits, size, fractions, np.random.default_rng([seed, r]))
-        measures = assess(made.combined, made.spec, "0" * 32, advise=False).document["measures"]
+        measures = assess(made.combined, made.spec, AssessmentContext("0" * 32), advise=False).document["measures"]
         for name, true in made.truth.items():
             entry = measures[name]
             low, high = entry["lower"], entry["upper"]
@@ -120,7 +120,7 @@ def timed(records: int, seed: int) -> dict[str, float]:
     times: dict[str, float] = {}
     for run in ("first", "again"):
         started, cpu = time.perf_counter(), time.process_time()
-        assess(made.combined, made.spec, "0" * 32)
+        assess(made.combined, made.spec, AssessmentContext("0" * 32))
         times[f"{run}_seconds"] = time.perf_counter() - started
         times[f"{run}_cpu_seconds"] = time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

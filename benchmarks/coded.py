@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from gemel.carole.assessment import Combined, combine, combine_coded
+from gemel.carole.assessment import AssessmentContext, Combined, combine, combine_coded
 from gemel.carole.assessment.combined_assessment import assess
 from gemel.carole.engine import Linkage, Resources, compare, conclude
 from gemel.carole.engine.decision.coded_links import CodedLinks, Expected, coded_links
@@ -160,7 +160,7 @@ def resolved(spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed
 
 def measured(combined: Combined, spec: Specification) -> dict[str, float]:
     """Every measure of an assessment."""
-    document = assess(combined, spec, "r" * 32, advise=False).document
+    document = assess(combined, spec, AssessmentContext("r" * 32), advise=False).document
     return {name: float(entry["value"]) for name, entry in document["measures"].items()}
 
 

@@ -10,7 +10,7 @@ kinds of risk; `invented_records`: what a custodian may have made up; `options`:
 """
 
 from gemel.carole.assessment.combined import Combined, combine, combine_coded
-from gemel.carole.assessment.combined_assessment import Assessment, assess
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.invented_records import near_copies_warnings
 
-__all__ = ["Assessment", "Combined", "assess", "combine", "combine_coded", "near_copies_warnings"]
+__all__ = ["Assessment", "AssessmentContext", "Combined", "assess", "combine", "combine_coded", "near_copies_warnings"]

@@ -76,18 +76,48 @@ class Assessment:
         return hashlib.sha256(self.report).digest()
 
 
+@dataclass(frozen=True)
+class AssessmentContext:
+    """What an output is assessed with and beside: the same for the output and for what is made of it.
+
+    Attributes
+    ----------
+    run
+        The run's name, for the document.
+    earlier
+        Reports on the project's earlier releases, oldest first: this release is assessed together with them.
+    resources
+        Memory, that of the output included, and threads, which change nothing in the document.
+    progress
+        Called with the stage "assess" and the fraction of it done.
+    linkage
+        The run's decision, with the estimates of its quality.
+    released
+        Earlier releases of the same custodians in all their projects, newest first: the tables are compared with them.
+    codes
+        The coding of the categories (`released_counts.coding`).
+    copies
+        Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
+    former
+        Other projects of the same custodians that were released within a year, and their links.
+    """
+
+    run: str
+    earlier: Sequence[bytes] = ()
+    resources: Resources = DEFAULT_SEARCH
+    progress: Progress = lambda stage, fraction: None
+    linkage: LinkageDocument | None = None
+    released: Iterable[EarlierRelease] = ()
+    codes: str = ""
+    copies: tuple[NearCopies, NearCopies] | None = None
+    former: tuple[int, int] = (0, 0)
+
+
 def assess(
     combined: Combined,
     spec: Specification,
-    run: str,
-    earlier: Sequence[bytes] = (),
-    resources: Resources = DEFAULT_SEARCH,
-    progress: Progress = lambda stage, fraction: None,
-    linkage: LinkageDocument | None = None,
-    released: Iterable[EarlierRelease] = (),
-    codes: str = "",
-    copies: tuple[NearCopies, NearCopies] | None = None,
-    former: tuple[int, int] = (0, 0),
+    context: AssessmentContext,
+    *,
     joint: JointDistribution | None = None,
     attacked: Combined | None = None,
     ladders: Sequence[Ladder] | None = None,
@@ -101,24 +131,8 @@ def assess(
         The combined output.
     spec
         With its section `assessment`.
-    run
-        The run's name, for the document.
-    earlier
-        Reports on the project's earlier releases, oldest first: this release is assessed together with them.
-    resources
-        Memory, that of `combined` included, and threads, which change nothing in the document.
-    progress
-        Called with the stage "assess" and the fraction of it done.
-    linkage
-        The run's decision, with the estimates of its quality.
-    released
-        Earlier releases of the same custodians in all their projects, newest first: the tables are compared with them.
-    codes
-        The coding of the categories (`released_counts.coding`).
-    copies
-        Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
-    former
-        Other projects of the same custodians that were released within a year, and their links.
+    context
+        What it is assessed beside.
     joint
         The run's joint distribution in codes, wherever the extended latent step was; None: it has none.
     attacked
@@ -143,23 +157,23 @@ def assess(
     if policy is None:
         raise GemelError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
     attacked = combined if attacked is None else attacked
-    before = accumulated([json.loads(report) for report in earlier], [v.name for v in attacked.variables])
-    left = left_for_uniques(combined, policy, resources, modelled=spec.latent is not None)
-    progress("assess", 0.0)
-    found = identification(combined, policy.fractions, left, linkage)
-    progress("assess", 0.5)
+    before = accumulated([json.loads(report) for report in context.earlier], [v.name for v in attacked.variables])
+    left = left_for_uniques(combined, policy, context.resources, modelled=spec.latent is not None)
+    context.progress("assess", 0.0)
+    found = identification(combined, policy.fractions, left, context.linkage)
+    context.progress("assess", 0.5)
     cases = () if found.believed is None else found.believed.cases()
     learnt = attribution(combined, policy, cases)
     tables = publication(attacked, policy.tables, before.tables, policy.known_people)
-    counts = counted(combined, policy.tables, codes)
-    differ = differences(combined.variables, counts, released, ladders_of(spec) if ladders is None else ladders)
-    members = membership(combined, spec.release, policy.doubt, linkage)
-    progress("assess", 0.6)
-    model = joint_model(combined, spec, joint, linkage)
-    progress("assess", 0.7)
-    invented = invented_records(copies, members.document)
+    counts = counted(combined, policy.tables, context.codes)
+    differ = differences(combined.variables, counts, context.released, ladders_of(spec) if ladders is None else ladders)
+    members = membership(combined, spec.release, policy.doubt, context.linkage)
+    context.progress("assess", 0.6)
+    model = joint_model(combined, spec, joint, context.linkage)
+    context.progress("assess", 0.7)
+    invented = invented_records(context.copies, members.document)
     measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
-    measured |= {**model.measures, **invented.measures, **false_links(spec, linkage)}
+    measured |= {**model.measures, **invented.measures, **false_links(spec, context.linkage)}
     limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
@@ -174,12 +188,12 @@ def assess(
         if advise
         else []
     )
-    progress("assess", 1.0)
+    context.progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {
         "version": VERSION,
         "project": spec.project,
-        "run": run,
+        "run": context.run,
         "specification_digest": specification_digest(spec).hex(),
         "verdict": "breach" if breaches else "within",
         "on_breach": policy.on_breach,
@@ -198,11 +212,11 @@ def assess(
         "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
         "differences": differ.document,
-        "former_projects": {"projects": former[0], "links": former[1]},
+        "former_projects": {"projects": context.former[0], "links": context.former[1]},
         **granted_columns(spec),
         "warnings": by_severity(
             [
-                *_former(former),
+                *_former(context.former),
                 *_warnings(combined),
                 *combined.warnings,
                 *found.warnings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gemel.carole.assessment import Combined, assess
+from gemel.carole.assessment import AssessmentContext, Combined, assess
 from gemel.carole.assessment.combined_assessment import Assessment
 from gemel.carole.assessment.differences import EarlierRelease
 from gemel.carole.assessment.ladders import Ladder
@@ -153,23 +153,18 @@ class _Beside:
         """Assess the output, or one that was made of it, which takes memory beside it."""
         more = 0 if combined is self.combined else self.combined.n_bytes
         more += 0 if attacked is None else attacked.n_bytes
-        return assess(
-            combined,
-            spec,
+        context = AssessmentContext(
             self.lease.run,
-            self.reports,
-            replace(self.resources, memory_bytes=max(0, self.resources.memory_bytes - more)),
-            self.progress,
-            self.linkage,
-            self.released(),
-            coding(self.project.name, self.project.encoding_digest, self.project.epoch),
-            self.copies,
-            self.former,
-            joint,
-            attacked,
-            ladders,
-            advise,
+            earlier=self.reports,
+            resources=replace(self.resources, memory_bytes=max(0, self.resources.memory_bytes - more)),
+            progress=self.progress,
+            linkage=self.linkage,
+            released=self.released(),
+            codes=coding(self.project.name, self.project.encoding_digest, self.project.epoch),
+            copies=self.copies,
+            former=self.former,
         )
+        return assess(combined, spec, context, joint=joint, attacked=attacked, ladders=ladders, advise=advise)
 
 
 def _decision(found: Protected) -> PolicyDecision:

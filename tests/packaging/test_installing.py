@@ -32,7 +32,20 @@ def test_what_counts(text: str, by_name: bool) -> None:
 
 
 def test_nothing_is_installed_by_name() -> None:
-    folders = ["common", "risk", "carole", "coordinator", "alice", "bob", "benchmarks", "deploy", "docs", "tests"]
+    folders = [
+        "common",
+        "custodian",
+        "party",
+        "risk",
+        "carole",
+        "coordinator",
+        "alice",
+        "bob",
+        "benchmarks",
+        "deploy",
+        "docs",
+        "tests",
+    ]
     paths = [*ROOT.glob("*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
     kinds = {".md", ".py", ".yaml", ".yml", ".j2", ".po", ".ipynb", ".sh", ".service", ".txt", ""}
     found = [

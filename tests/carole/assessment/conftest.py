@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Built, built
-from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment import Assessment, AssessmentContext, assess
 
 LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_disclosed: 0.9"
 
@@ -22,13 +22,13 @@ def population() -> Built:
 @pytest.fixture(scope="session")
 def assessment(population: Built) -> Assessment:
     """The assessment of its combined output."""
-    return assess(population.combined, population.spec, "r" * 32)
+    return assess(population.combined, population.spec, AssessmentContext("r" * 32))
 
 
 @pytest.fixture(scope="session")
 def without_advice(population: Built) -> Assessment:
     """The same without the search for options, which is most of the work."""
-    return assess(population.combined, population.spec, "r" * 32, advise=False)
+    return assess(population.combined, population.spec, AssessmentContext("r" * 32), advise=False)
 
 
 @pytest.fixture(scope="session")

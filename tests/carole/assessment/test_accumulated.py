@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks._built_population import Built
-from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.accumulated import accumulated
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
@@ -42,7 +42,9 @@ def test_released_output_is_assessed_and_no_option_lowers_it(
     before = json.loads(assessment.report)
     for entry in before["measures"].values():
         entry["judged"] = much
-    found = assess(population.combined, population.spec, "s" * 32, [json.dumps(before).encode()]).document
+    found = assess(
+        population.combined, population.spec, AssessmentContext("s" * 32, earlier=[json.dumps(before).encode()])
+    ).document
     for name, entry in found["measures"].items():
         own = assessment.document["measures"][name]["judged"]
         if not MEASURES[name].accumulates:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Trait, specification
-from gemel.carole.assessment import Combined, assess
+from gemel.carole.assessment import AssessmentContext, Combined, assess
 from gemel.common.errors import GemelError
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
 
@@ -24,7 +24,7 @@ def assessed(codes: np.ndarray, traits: tuple[Trait, ...] = SMALL, n_links: int 
     rows = np.arange(len(codes) if n_links is None else n_links)
     sure = np.ones(len(rows))
     combined = Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
-    found = assess(combined, spec, RUN)
+    found = assess(combined, spec, AssessmentContext(RUN))
     assert set(found.judged) == set(found.document["measures"])
     assert all(np.isfinite(value) and 0 <= value <= 1 for value in found.judged.values())
     loaded: dict[str, Any] = json.loads(found.report)
@@ -84,7 +84,7 @@ def test_the_whole_population_is_in_it() -> None:
     held = {side: np.array([t.holder in ("both", side) for t in SMALL]) for side in ("alice", "bob")}
     files = {side: np.where(mask, codes, -1).astype(np.int32) for side, mask in held.items()}
     combined = Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
-    measures = assess(combined, spec, RUN).document["measures"]
+    measures = assess(combined, spec, AssessmentContext(RUN)).document["measures"]
     keys = codes[:, [i for i, t in enumerate(SMALL) if t.role == "key"]]
     _, sizes = np.unique(keys, axis=0, return_counts=True)
     assert measures["population_uniques"]["value"] == pytest.approx((sizes == 1).sum() / 40)
@@ -101,4 +101,4 @@ def test_an_invalid_output_is_refused() -> None:
         Combined(tuple(spec.variables), codes, codes, rows, rows, sure * 2, rows, rows, sure)
     combined = Combined(tuple(spec.variables), codes, codes, rows, rows, sure, rows, rows, sure)
     with pytest.raises(GemelError, match="requests no assessment"):
-        assess(combined, spec.model_copy(update={"assessment": None}), RUN)
+        assess(combined, spec.model_copy(update={"assessment": None}), AssessmentContext(RUN))

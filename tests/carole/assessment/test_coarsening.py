@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, built
-from gemel.carole.assessment import Assessment, Combined, assess, coarsening_search
+from gemel.carole.assessment import Assessment, AssessmentContext, Combined, assess, coarsening_search
 from gemel.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
 from gemel.carole.assessment.coarsening_search import Costs, Search, minimal_coarsening
 from gemel.carole.assessment.differences import EarlierRelease
@@ -61,7 +61,13 @@ class Beside:
 
     def __call__(self, combined: Combined, spec: Specification, joint: Any, **more: Any) -> Assessment:
         more["advise"] = self.advising and more.get("advise", True)
-        return assess(combined, spec, RUN, self.earlier, released=self.released, codes="one", joint=joint, **more)
+        return assess(
+            combined,
+            spec,
+            AssessmentContext(RUN, released=self.released, codes="one", earlier=self.earlier),
+            joint=joint,
+            **more,
+        )
 
 
 def found(
@@ -135,14 +141,16 @@ def test_what_is_released_holds_every_limit_by_the_assessment_itself(small: Buil
     document = protection.assessment.document
     levels = as_levels(ladders, document["protection"]["changes"])
     assert {ladder.variable for ladder, level in zip(ladders, levels, strict=True) if level} == set(protection.changes)
-    plain = assess(small.combined, spec, RUN, advise=False)
+    plain = assess(small.combined, spec, AssessmentContext(RUN), advise=False)
     assert document["protection"]["before"]["measures"] == plain.judged
     assert document["protection"]["utility"]["cost"] == costs.cost(levels)
     assert 0 < document["protection"]["utility"]["dependence"] < document["protection"]["utility"]["dependence_before"]
     for other in levels_in([ladder.top for ladder in ladders]):
         if costs.cost(other) < costs.cost(levels):
             output = coarsened_output(small.combined, ladders, other)
-            alone = assess(output, coarsened_specification(spec, output), RUN, ladders=ladders, advise=False)
+            alone = assess(
+                output, coarsened_specification(spec, output), AssessmentContext(RUN), ladders=ladders, advise=False
+            )
             assert alone.breaches
     for name in UNCHANGED:
         assert protection.assessment.judged.get(name) == plain.judged.get(name)
@@ -162,7 +170,7 @@ def test_what_no_coarsening_changes_is_not_searched_and_what_is_not_enough_is_re
     protection = none.assessment.document["protection"]
     assert (protection["outcome"], protection["assessed"], protection["exact"]) == ("none", 15, True)
     assert protection["tried"][0]["excess"] == min(one["excess"] for one in protection["tried"])
-    bare = json.loads(assess(small.combined, spec, RUN, advise=False).report)
+    bare = json.loads(assess(small.combined, spec, AssessmentContext(RUN), advise=False).report)
     assert {**none.assessment.document, "protection": None} == {**bare, "protection": None}
     assert "protection" not in found(small, judged_by(small, "correct_matches: 0.9")).assessment.document
 
@@ -212,9 +220,9 @@ def test_a_coarser_release_is_compared_with_the_finer_one_before_it(small: Built
         row_b=small.combined.row_b[1:],
         probability=small.combined.probability[1:],
     )
-    before = assess(fewer, spec, "b" * 32, codes="one", advise=False)
+    before = assess(fewer, spec, AssessmentContext("b" * 32, codes="one"), advise=False)
     own = [EarlierRelease("b" * 32, "built", fewer.n_records, unpack(before.counts))]
-    first = assess(small.combined, spec, RUN, released=own, codes="one", advise=False)
+    first = assess(small.combined, spec, AssessmentContext(RUN, released=own, codes="one"), advise=False)
     assert first.breaches == ("differences",)
     # Coarser, the table still shows the person who has come: only without it nothing is learnt.
     protection = found(small, spec, [], own)
@@ -233,12 +241,12 @@ def test_a_finer_release_before_is_attacked_with_the_coarser_one(small: Built) -
     # Two variables to choose between: each more doubles the assessments.
     protect = PROTECT.replace("    occupation: [drop]\n", "")
     spec = judged_by(small, "subtraction: 0.9", protect, tables=tables)
-    plain = assess(small.combined, spec, RUN, advise=False)
+    plain = assess(small.combined, spec, AssessmentContext(RUN), advise=False)
     alone = found(small, spec)
     assert alone.changes.keys() == {"region"}
     assert alone.assessment.judged["subtraction"] <= 0.9 < plain.judged["subtraction"]
     lenient = judged_by(small, "subtraction: 1", protect, tables=tables)
-    earlier = json.loads(assess(small.combined, lenient, "b" * 32, advise=False).report)
+    earlier = json.loads(assess(small.combined, lenient, AssessmentContext("b" * 32), advise=False).report)
     # Had its measure been low, the table itself would still be out.
     earlier["measures"]["subtraction"]["judged"] = 0.0
     later = found(small, spec, [json.dumps(earlier).encode()])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import Built
-from gemel.carole.assessment import Assessment, Combined, assess
+from gemel.carole.assessment import Assessment, AssessmentContext, Combined, assess
 from gemel.carole.assessment import released_counts as kept
 from gemel.carole.assessment.differences import EarlierRelease, differences
 from gemel.carole.assessment.released_counts import ReleasedCounts, coding, counted, pack, unpack
@@ -180,7 +180,7 @@ def test_the_default_limit_is_judged_and_the_document_has_the_difference(
     before = EarlierRelease("e", "", None, unpack(assessment.counts))
     for combined, breached in ((population.combined, False), (without(population.combined, 17), True)):
         beside = [before, replace(before, counts=None)]
-        made = assess(combined, population.spec, "r" * 32, released=beside, advise=False)
+        made = assess(combined, population.spec, AssessmentContext("r" * 32, released=beside), advise=False)
         assert "releases_not_compared" in {warning["code"] for warning in made.document["warnings"]}
         assert ("differences" in made.breaches) is breached
         assert made.document["measures"]["differences"]["breached"] is breached

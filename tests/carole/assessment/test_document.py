@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import FEW, Built, built
-from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment import Assessment, AssessmentContext, assess
 from gemel.common.disclosure_measures import MEASURES
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
 
@@ -92,7 +92,7 @@ def test_the_policy_decision_names_the_report(assessment: Assessment) -> None:
 
 def test_the_same_run_gives_the_same_report() -> None:
     few = built(FEW, 300, (0.5, 0.5), np.random.default_rng(7))
-    first, again = (assess(few.combined, few.spec, "r" * 32) for _ in range(2))
+    first, again = (assess(few.combined, few.spec, AssessmentContext("r" * 32)) for _ in range(2))
     assert first.breaches
     assert first.report == again.report
 
@@ -112,7 +112,7 @@ def test_a_limit_is_kept_at_the_measure_and_breached_below(
     limits = policy.limits.model_copy(update={name: assessment.judged[name] - below for name in OUTPUT_MEASURES})
     overlap = {"minimum_overlap": 1 - assessment.judged["unlinked"] + below}
     spec = population.spec.model_copy(update={"assessment": policy.model_copy(update={"limits": limits, **overlap})})
-    found = assess(population.combined, spec, "r" * 32, advise=False)
+    found = assess(population.combined, spec, AssessmentContext("r" * 32), advise=False)
     assert set(found.breaches) == (OUTPUT_MEASURES | {"unlinked"} if breached else set())
     assert all(entry["breached"] is breached for entry in found.document["measures"].values())
     assert found.document["verdict"] == ("breach" if breached else "within")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Built, built
-from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment import Assessment, AssessmentContext, assess
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.specification import dump_specification, load_specification
 from tests.carole.engine.no_statistics import NO_STATISTICS
@@ -39,7 +39,9 @@ def linkage(links: int = 100, **intervals: dict[str, float]) -> LinkageDocument:
 
 
 def assessed(population: Built, of: LinkageDocument | None, earlier: tuple[bytes, ...] = ()) -> Assessment:
-    return assess(population.combined, population.spec, "r" * 32, earlier, linkage=of, advise=False)
+    return assess(
+        population.combined, population.spec, AssessmentContext("r" * 32, linkage=of, earlier=earlier), advise=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,5 +74,7 @@ def test_an_earlier_release_is_no_reason_to_refuse_a_better_one(population: Buil
 
 def test_without_a_request_there_is_no_such_measure() -> None:
     made = built(SMALL, 300, (0.5, 0.5), np.random.default_rng(4))
-    found = assess(made.combined, made.spec, "r" * 32, linkage=linkage(check_field=CHECK), advise=False)
+    found = assess(
+        made.combined, made.spec, AssessmentContext("r" * 32, linkage=linkage(check_field=CHECK)), advise=False
+    )
     assert "false_links" not in found.judged

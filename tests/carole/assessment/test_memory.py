@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import FEW, SMALL, WIDE, Built, built
-from gemel.carole.assessment import Assessment, assess
+from gemel.carole.assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.joint_model import joint_model
 from gemel.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
@@ -34,9 +34,9 @@ def policy_of(population: Built):  # type: ignore[no-untyped-def]
 )
 def test_the_computed_memory_covers_what_is_allocated(traits, advise) -> None:  # type: ignore[no-untyped-def]
     population = built(traits, 2_500, (0.5, 0.5), np.random.default_rng(3), "correct_matches: 0.1")
-    assess(population.combined, population.spec, RUN, advise=advise)  # compiled
+    assess(population.combined, population.spec, AssessmentContext(RUN), advise=advise)  # compiled
     tracemalloc.start()
-    found = assess(population.combined, population.spec, RUN, advise=advise)
+    found = assess(population.combined, population.spec, AssessmentContext(RUN), advise=advise)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.breaches
@@ -70,7 +70,12 @@ def test_threads_are_those_given_and_change_nothing(
     pool = suda.ThreadPoolExecutor
     monkeypatch.setattr(suda, "ThreadPoolExecutor", lambda threads: (started.append(threads), pool(threads))[1])
     for threads in (1, 3):
-        found = assess(population.combined, population.spec, RUN, resources=Resources(3 << 30, threads), advise=False)
+        found = assess(
+            population.combined,
+            population.spec,
+            AssessmentContext(RUN, resources=Resources(3 << 30, threads)),
+            advise=False,
+        )
         assert found.report == without_advice.report
     assert started == [1, 3]
 
@@ -84,7 +89,9 @@ def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built,
     selected = sum(whole["identification"]["special_uniques"]["by_size"]) - 1
     extra = next(size for size in range(0, 2**24, 64) if largest_within(file, size, 1) == selected)
     resources = Resources(combined.n_bytes + needed(combined, policy_of(population)) + extra, 1)
-    short = json.loads(assess(combined, population.spec, RUN, resources=resources, advise=False).report)
+    short = json.loads(
+        assess(combined, population.spec, AssessmentContext(RUN, resources=resources), advise=False).report
+    )
     special, all_sizes = (each["identification"]["special_uniques"] for each in (short, whole))
     assert all_sizes["complete"]
     assert not special["complete"]
@@ -103,9 +110,7 @@ def test_an_assessment_that_does_not_fit_is_refused_before_it_begins(population:
         assess(
             population.combined,
             population.spec,
-            RUN,
-            resources=Resources(minimum - 1, 2),
-            progress=lambda stage, _: stages.append(stage),
+            AssessmentContext(RUN, resources=Resources(minimum - 1, 2), progress=lambda stage, _: stages.append(stage)),
         )
     assert caught.value.code == ErrorCode.MEMORY
     assert not stages

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.assessment import assess
+from gemel.carole.assessment import AssessmentContext, assess
 from gemel.carole.assessment.inferred_values import sensitive_values
 from gemel.carole.assessment.joint_model import modelled_attribution
 from gemel.common.errors import GemelErrors
@@ -126,7 +126,7 @@ def test_options_say_what_is_left_without_the_variable() -> None:
 def test_a_limit_needs_a_latent_step() -> None:
     text = TEXT.replace("joint_attribution: 0.1", "modelled_attribution: 0.5")
     spec = specification(text=text)
-    found = assess(output(people("age")), spec, "r" * 32, joint=joint_of(people("age"), BY_AGE))
+    found = assess(output(people("age")), spec, AssessmentContext("r" * 32), joint=joint_of(people("age"), BY_AGE))
     assert "modelled_attribution" in found.breaches
     bare = text.replace("latent: {precision: PRECISION}\nrelease: {joint: alice}\n", "")
     with pytest.raises(GemelErrors, match=r"limits\.modelled_attribution: there is no joint model"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, specification
-from gemel.carole.assessment import Combined, assess, combine
+from gemel.carole.assessment import AssessmentContext, Combined, assess, combine
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.common.parties import Side
@@ -55,6 +55,6 @@ def test_the_most_probable_pair_stands_for_two_persons(combined: Combined) -> No
 
 
 def test_it_can_be_assessed(combined: Combined) -> None:
-    document = assess(combined, SPEC, "0" * 32).document
+    document = assess(combined, SPEC, AssessmentContext("0" * 32)).document
     assert document["records"] == 2
     assert document["measures"]["members_disclosed"]["value"] <= 1

@@ -43,7 +43,7 @@ KEY_MEASURES["half_uniques"] = halved
 import json
 import numpy as np
 from benchmarks._built_population import FEW, built
-from gemel.carole.assessment import assess
+from gemel.carole.assessment import AssessmentContext, assess
 from gemel.common.errors import GemelErrors
 from gemel.common.specification import dump_specification, json_schema, load_specification, specification_digest
 from gemel.coordinator.reports.disclosure import render_risk_report
@@ -62,7 +62,7 @@ else:
 limit = json_schema()["$defs"]["Limits"]["properties"]["half_uniques"]
 assert (limit["description"], limit["anyOf"][0]["maximum"]) == ("Half the share of sample uniques.", 0.5)
 
-found = assess(population.combined, population.spec, "r" * 32)
+found = assess(population.combined, population.spec, AssessmentContext("r" * 32))
 document = json.loads(found.report)
 whole = document["measures"]["sample_uniques"]["value"]
 assert document["measures"]["half_uniques"]["value"] == whole / 2 > 0.01

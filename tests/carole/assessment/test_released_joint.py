@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import Combined, assess
+from gemel.carole.assessment import AssessmentContext, Combined, assess
 from gemel.carole.assessment.inferred_values import possible_probabilities
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.errors import GemelErrors
@@ -73,7 +73,9 @@ def joint_of(codes: NDArray[np.int32], edges: list[tuple[str, str]], precision: 
 def assessed(
     combined: Combined, joint: JointDistribution | None, precision: float = 1.0, linkage: LinkageDocument | None = None
 ) -> dict[str, Any]:
-    return assess(combined, specification(precision), "r" * 32, linkage=linkage, joint=joint).document
+    return assess(
+        combined, specification(precision), AssessmentContext("r" * 32, linkage=linkage), joint=joint
+    ).document
 
 
 def test_whoever_knows_the_keys_infers_what_follows_from_them() -> None:
@@ -190,7 +192,7 @@ def test_without_a_released_distribution_nothing_is_measured() -> None:
     codes = people("age")
     assert "joint_attribution" not in assessed(output(codes), None)["measures"]
     kept = specification(text=TEXT.replace("release: {joint: alice}\n", "").replace("joint_attr", "certain_attr"))
-    found = assess(output(codes), kept, "r" * 32, joint=joint_of(codes, BY_AGE)).document
+    found = assess(output(codes), kept, AssessmentContext("r" * 32), joint=joint_of(codes, BY_AGE)).document
     assert "joint_attribution" not in found["measures"]
     assert "released_joint" not in found
 

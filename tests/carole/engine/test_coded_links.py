@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.coded import Resolved, assessed_specification, encoded, measured, quiet, resolved
 from benchmarks.modes import people
-from gemel.carole.assessment import assess, combine
+from gemel.carole.assessment import AssessmentContext, assess, combine
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.decision.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
@@ -104,7 +104,7 @@ def test_the_assessment_is_that_of_mode_open_but_for_probabilities_and_near_pair
             assert theirs[name] - GROUP / N <= value <= theirs[name] + 0.07, name
         else:
             assert value == pytest.approx(theirs[name], abs=0.005), name
-    document = assess(reported, case.spec, "r" * 32, advise=False).document
+    document = assess(reported, case.spec, AssessmentContext("r" * 32), advise=False).document
     assert case.spec.release.alice == "pairs"
     assert any(f"{reported.left_out:.3g} matches" in warning["text"] for warning in document["warnings"])
     assert document["expected_left_out"] == reported.left_out

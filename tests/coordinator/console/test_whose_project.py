@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from benchmarks._built_population import SMALL, built
-from gemel.carole.assessment import assess
+from gemel.carole.assessment import AssessmentContext, assess
 from gemel.carole.projects import PolicyDecision
 from gemel.carole.projects.state import State
 from gemel.carole.store.database import Database
@@ -152,7 +152,7 @@ def held(deployment: Deployment) -> None:
     lease = deployment.store.runs.take("worker")
     assert lease is not None
     population = built(SMALL, 300, (0.5, 0.5), np.random.default_rng(7), "correct_matches: 0.01")
-    document = json.dumps(assess(population.combined, population.spec, run).document).encode()
+    document = json.dumps(assess(population.combined, population.spec, AssessmentContext(run)).document).encode()
     judged = PolicyDecision({"correct_matches": 0.4}, ("correct_matches",), hashlib.sha256(document).digest())
     shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [document]}
     deployment.store.runs.finish(lease, 3, shares, judged)

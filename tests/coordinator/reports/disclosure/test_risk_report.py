@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, built
-from gemel.carole.assessment import assess
+from gemel.carole.assessment import AssessmentContext, assess
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
@@ -46,7 +46,7 @@ def empty(breach: dict[str, Any]) -> dict[str, Any]:
     combined = type(old)(
         old.variables, old.alice, old.bob, none, none, np.zeros(0), none, none, np.zeros(0)
     )  # fmt: skip
-    return assess(combined, population.spec, "r" * 32).document
+    return assess(combined, population.spec, AssessmentContext("r" * 32)).document
 
 
 def text_of(page: str) -> str:
