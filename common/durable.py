@@ -1,9 +1,10 @@
-"""Files that exist whole or not at all after a crash. Errors are `OSError`, for the caller to word."""
+"""Files and folders that exist whole or not at all after a crash. Errors are `OSError`, for the caller to word."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,25 @@ def whole_file(path: Path, *, mode: int = 0o600, replace: bool = True) -> Iterat
             path.hardlink_to(temporary)
     finally:
         temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder to write files into, which get their names in `path` when the block ends, and are gone if it fails."""
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary.mkdir()
+    try:
+        yield temporary
+        if path.exists():
+            for file in sorted(temporary.iterdir()):
+                file.replace(path / file.name)
+        else:
+            temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
     sync_folder(path.parent)
 
 

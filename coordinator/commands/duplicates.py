@@ -35,6 +35,7 @@ def command(
     """
     from gemel.carole.configuration import LimitsConfiguration
     from gemel.carole.engine import Resources
+    from gemel.common.durable import whole_folder
     from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.parties import Side
     from gemel.common.records.csv_form import CsvOptions
@@ -62,8 +63,8 @@ def command(
             shown.update(tasks[stage], completed=done)
 
         found = own_duplicates(source, specification, Side(side), resources, progress)
-    out.mkdir(parents=True, exist_ok=True)
-    write_duplicates(out, file.name, specification, found, language)
+    with whole_folder(out) as written:
+        write_duplicates(written, file.name, specification, found, language)
     if as_json:
         people, records = found.persons["person"].n_unique(), found.persons.height
         linkage = found.statistics.linkage.plain()
