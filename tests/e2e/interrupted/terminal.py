@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gemel.common.ended_in_order import WORDS
-from tests import fork_server
 from tests.common.commands import commands
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -70,7 +69,7 @@ class Command:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**os.environ, "TMPDIR": str(self._own)},
+            env={**os.environ, "TMPDIR": str(self._own), "PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,
         )
         os.close(theirs)
@@ -93,14 +92,12 @@ class Command:
         return (int(columns[11]) + int(columns[12])) / os.sysconf("SC_CLK_TCK")
 
     def processes(self) -> list[int]:
-        """All of its session but zombies, and but what tests fork programs by."""
+        """All that have its folder in their environment, which a child inherits; a zombie has none."""
         found = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
+        for environment in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):
-                name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
-                state, session = fields.split()[0], int(fields.split()[3])
-                if session == self._process.pid and state != "Z" and name != fork_server.NAME:
-                    found.append(int(stat.parent.name))
+                if f"TMPDIR={self._own}".encode() in environment.read_bytes().split(b"\0"):
+                    found.append(int(environment.parent.name))
         return found
 
     def wait_until(self, at_work: Callable[[Command], bool]) -> None:
