@@ -35,7 +35,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("gemel.common", "gemel.risk", "gemel.carole", "gemel.coordinator", "gemel.alice", "gemel.bob")
+PACKAGES = tuple(
+    f"gemel.{name}" for name in ("common", "party", "risk", "custodian", "alice", "bob", "carole", "coordinator")
+)
 LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian")
 """What few need and takes long to import; and what is a program, which Python runs under the name ``__main__``."""
 

@@ -17,7 +17,19 @@ from pathlib import Path
 
 from tests.architecture.vocabulary import PAGE, REPOSITORY, table, words
 
-ROOMS = ("alice", "bob", "common", "risk", "carole", "coordinator", "benchmarks", "research", "deploy")
+ROOMS = (
+    "alice",
+    "bob",
+    "common",
+    "custodian",
+    "party",
+    "risk",
+    "carole",
+    "coordinator",
+    "benchmarks",
+    "research",
+    "deploy",
+)
 """Folders whose identifiers are read."""
 FOLDERS = (*ROOMS, "docs", "protos", "tests")
 """Folders whose prose is read."""
