@@ -33,21 +33,7 @@ _LIMIT = MEASURES["differences"].default or 1.0
 
 @dataclass(frozen=True)
 class Attacked:
-    """How often the attack succeeds, and how often the second release is held.
-
-    Attributes
-    ----------
-    read, people
-        Values read right, and people who have left.
-    wrong
-        Values read wrong.
-    judged
-        Mean of the measure.
-    noticed_formerly
-        Second releases of which a measure but `differences` is another one because of the first.
-    held, held_unchanged, pairs
-        Second releases held by the default limit where people have left, and where no one has; pairs of releases.
-    """
+    """How often the attack succeeds, and how often the second release is held."""
 
     read: int
     people: int

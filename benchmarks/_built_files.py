@@ -33,14 +33,6 @@ class BuiltFiles:
 def built_files(n: int, common: int, rng: np.random.Generator, *, clustered: bool) -> BuiltFiles:
     """Two files of `n` people, whose fields are independent of each other.
 
-    Parameters
-    ----------
-    n, common : int
-        Records in each file, and people in both.
-    rng : numpy.random.Generator
-    clustered : bool
-        Whether errors are all in a quarter of the records, four times as frequent there, or anywhere.
-
     Notes
     -----
     Half of the errors leave a similar value, as a typing error does; the others any value.

@@ -143,13 +143,7 @@ class Conductor:
         self.last_error = ""
 
     def conduct(self, seconds: float) -> Ended:
-        """Until both custodians have confirmed their shares.
-
-        Raises
-        ------
-        AssertionError
-            If it has not ended in time; with the last error of any call.
-        """
+        """Until both custodians have confirmed their shares."""
         began = time.monotonic()
         runs: set[str] = set()
         with ExitStack() as opened:

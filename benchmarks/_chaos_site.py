@@ -70,24 +70,7 @@ retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
 
 
 class Site:
-    """Folders, keys and processes of all parties.
-
-    Parameters
-    ----------
-    root
-        An empty folder.
-    people, seed
-        Records of each file, half of them in both, and the seed that invents them.
-    approve
-        Digests of the specifications that both custodians approve by policy.
-
-    Attributes
-    ----------
-    page
-        IP:port of Carole's metrics.
-    pages
-        Her metrics as they were read so far (see `scrape`).
-    """
+    """Folders, keys and processes of all parties."""
 
     def __init__(self, root: Path, people: int, seed: int, approve: tuple[str, ...]) -> None:
         made = provision(root / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(days=365)))

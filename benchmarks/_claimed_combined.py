@@ -31,20 +31,7 @@ NEAR = 0.05
 
 @dataclass(frozen=True)
 class Split:
-    """A population, and who holds what.
-
-    Parameters
-    ----------
-    population
-    alice, bob
-        Key variables of each.
-    sensitive
-        Bob's; none: "".
-    block
-        Variables of Alice in which a false link's two people are alike, where links are made within blocks.
-    overlap, alone
-        Share of the population that is in both files, and in each of them alone.
-    """
+    """A population, and who holds what."""
 
     population: PublicPopulation
     alice: tuple[str, ...]
@@ -82,19 +69,7 @@ SPLITS = {
 
 @dataclass(frozen=True)
 class Errors:
-    """How the links err.
-
-    Parameters
-    ----------
-    false
-        Share of the links that join two people.
-    missed
-        Share of the matches that are no link.
-    alike
-        Whether the two people of a false link are alike in the block's variables.
-    claimed
-        Share of false links by the link probabilities, in multiples of the true one.
-    """
+    """How the links err."""
 
     false: float
     missed: float = 0.05

@@ -22,20 +22,7 @@ START_SECONDS = 120
 
 
 class ClusterProcesses:
-    """A scheduler and workers, each a process started by its command.
-
-    Parameters
-    ----------
-    folder
-        For their configurations, certificates and logs.
-
-    Attributes
-    ----------
-    keys
-        The folder of certificates.
-    address
-        Of the scheduler.
-    """
+    """A scheduler and workers, each a process started by its command."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

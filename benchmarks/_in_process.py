@@ -43,21 +43,7 @@ KEY = Seed(bytes(range(32)))
 
 @dataclass(frozen=True)
 class JudgedLinks(Quality):
-    """Quality of the links, and what the linkage claims of it.
-
-    Attributes
-    ----------
-    claimed
-        Precision and recall; None where nothing is claimed.
-    claimed_matches
-        Sum of all link probabilities.
-    best_f1
-        Greatest F1 of any threshold of the link probability.
-    auc
-        Expected area under precision and recall, the pairs not kept in random order after the kept.
-    largest_gap
-        Greatest difference between summed probabilities and true matches, as a share of the matches.
-    """
+    """Quality of the links, and what the linkage claims of it."""
 
     claimed: Claim | None
     claimed_matches: float
@@ -134,21 +120,7 @@ def judged_pairs(
     person_a: NDArray[np.int64],
     person_b: NDArray[np.int64],
 ) -> JudgedLinks:
-    """What is claimed of links among scored pairs, whoever scored them, and what is true.
-
-    Parameters
-    ----------
-    pairs
-        Judged by `link_probability`.
-    links
-        Which of the pairs are linked.
-    matches_below_floor
-        Expected matches among the pairs that were not kept.
-    max_links
-        Links from which nothing is claimed.
-    person_a, person_b
-        The person of each row of the two files.
-    """
+    """What is claimed of links among scored pairs, whoever scored them, and what is true."""
     true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
     n_matches = number_of_matches(person_a, person_b)
     found, probability = quality(true[links], n_matches), pairs.link_probability

@@ -148,13 +148,6 @@ def value_embedding(similar: NDArray[np.float32], counts: NDArray[np.float64]) -
 def embedded_alignment(view: FieldView, public: PublicValues, maximum: int | None = None) -> NDArray[np.int64]:
     """Align a field of open mode with a population in clear by node embeddings.
 
-    Parameters
-    ----------
-    view, public
-        What Carole holds, and the values of the population with their counts.
-    maximum
-        Only so many of the commonest values are attacked; default: all.
-
     Returns
     -------
     ndarray of int64, shape (n_values,)

@@ -47,17 +47,7 @@ READS = 0.9
 
 @dataclass(frozen=True)
 class Probed:
-    """Files with invented records.
-
-    Attributes
-    ----------
-    files
-        Bob's has the invented records at its end.
-    first
-        Number of Bob's honest records.
-    true
-        Whether each invented record has the attribute that Alice has; the first of each person's.
-    """
+    """Files with invented records."""
 
     files: Files
     first: int
@@ -65,15 +55,7 @@ class Probed:
 
 
 def honest(seed: int, sampled: float = 0.05, duplicates: float = DUPLICATES) -> dict[Side, pl.DataFrame]:
-    """Two files of invented people, of whom some are twice; half of each is in the other.
-
-    Parameters
-    ----------
-    sampled
-        Share of the population; with 1 they are whole households.
-    duplicates
-        Share who are in their file again, half of these with errors.
-    """
+    """Two files of invented people, of whom some are twice; half of each is in the other."""
     rng = np.random.default_rng(seed)
     files = {}
     for side, table in zip(Side, two_files(RECORDS, RECORDS, RECORDS // 2, 0.2, rng, sampled=sampled), strict=True):
@@ -91,19 +73,7 @@ def probed(
     copies: int = COPIES,
     also: Sequence[str] = (),
 ) -> Probed:
-    """Bob's file with near-copies of people of whom he has no record, and Alice has.
-
-    Parameters
-    ----------
-    attribute
-        Which has another value in each copy; the first has Alice's.
-    seed
-        Of who is probed, and of the values.
-    people, copies
-        How many people, and records of each.
-    also
-        Further attributes that have another value in each copy, of no use but to hide them.
-    """
+    """Bob's file with near-copies of people of whom he has no record, and Alice has."""
     rng = np.random.default_rng([seed, 7])
     alice, bob = files[Side.ALICE], files[Side.BOB]
     known = alice.filter(~pl.col("person").is_in(bob["person"].implode())).drop_nulls().unique("person", keep="first")

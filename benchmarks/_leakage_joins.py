@@ -50,13 +50,7 @@ def size_alignment(sizes: NDArray[np.int64], shares: NDArray[np.float64]) -> NDA
 
 
 def shared_rows(sets: Sequence[SignatureSet], field: str, orders: Mapping[str, NDArray[np.int64]]) -> Joins:
-    """The joins if rows had one pseudonym under all rules: a row's signatures under two rules are equal.
-
-    Parameters
-    ----------
-    orders
-        By rule, for each row of its set the row of the file.
-    """
+    """The joins if rows had one pseudonym under all rules: a row's signatures under two rules are equal."""
     first = offsets(sets, field)
     n = 1 + max((int(orders[part.rule].max()) for part in sets if part.n_rows), default=-1)
     held = np.full((len(sets), n), -1, dtype=np.int64)

@@ -38,15 +38,7 @@ FEW = ("given_name", "surname", "sex", "date_of_birth")
 
 @dataclass(frozen=True)
 class Case:
-    """A run decided, its pairs in the order of the resolver's linkage.
-
-    Attributes
-    ----------
-    hidden
-        Whether a pair has a rival that Carole does not see by its rows.
-    seen
-        Whether it has one that she sees.
-    """
+    """A run decided, its pairs in the order of the resolver's linkage."""
 
     spec: Specification
     resolved: Resolved

@@ -40,22 +40,7 @@ BORN, BORN_WITHIN = date(1950, 1, 1), 730
 
 @dataclass(frozen=True)
 class Case:
-    """Two files with a column `TRUTH`, and how they are to be linked.
-
-    Attributes
-    ----------
-    title
-    files
-        Draws the two files.
-    block
-        Whether the draft has blocking rules.
-    changed
-        What differs from the draft.
-    peers
-        Whether the peers link them too.
-    drawn
-        Whether each draw makes other files.
-    """
+    """Two files with a column `TRUTH`, and how they are to be linked."""
 
     title: str
     files: Callable[[np.random.Generator], Files]

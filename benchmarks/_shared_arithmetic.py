@@ -25,13 +25,7 @@ PAIRS = 5000
 
 
 class RingParties:
-    """The three parties.
-
-    Attributes
-    ----------
-    sent
-        Bytes that each party has sent.
-    """
+    """The three parties."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng

@@ -88,15 +88,7 @@ def middles(level: NDArray[np.int8], bounds: list[tuple[float, ...]]) -> NDArray
 
 
 def by_levels(seen: BetweenFiles, clear: BetweenFiles, rng: np.random.Generator) -> Claims:
-    """Claim a person for each row of both files, by levels of the pairs between them.
-
-    Parameters
-    ----------
-    seen
-        The levels, as similarities; which pair has which is known, or believed.
-    clear
-        The same people in both files in clear, in an order that says nothing.
-    """
+    """Claim a person for each row of both files, by levels of the pairs between them."""
     of_rows, of_people = seen.fingerprints(), clear.fingerprints()
     bits = np.full(seen.similar.shape[1], LEVEL_BITS)
     model = FingerprintModel.of(bits, np.zeros(len(bits)), of_people, of_rows)
@@ -242,11 +234,6 @@ def _first_of(values: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[n
 
 def noise_of(seen: KeptPairs, own: KeptPairs) -> list[NDArray[np.float64]]:
     """What levels the resolver's pairs have where the attacker's own have such, given to her from the truth.
-
-    Parameters
-    ----------
-    seen, own
-        Records of both are the same people's numbers.
 
     Returns
     -------

@@ -28,15 +28,6 @@ _DIGEST = b"\1" * 32
 class StoredFiles:
     """A store with the contributions of both custodians.
 
-    Parameters
-    ----------
-    folder
-        For the database and the folder of blobs.
-    sets
-        Alice's and Bob's.
-    n_records
-        Of each file.
-
     Attributes
     ----------
     blobs, keys

@@ -96,13 +96,7 @@ class Typed:
 
 
 class Ceremony:
-    """The page's commands on five machines, each a folder.
-
-    Attributes
-    ----------
-    count
-        How many commands have been typed.
-    """
+    """The page's commands on five machines, each a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -39,21 +39,7 @@ PUBLIC = 20_000
 
 @dataclass(frozen=True)
 class Variant:
-    """A specification with something changed.
-
-    Attributes
-    ----------
-    name
-        In the table.
-    fields
-        Attributes set, by field; a field that a specification does not compare is passed over.
-    everywhere
-        Attributes set in every field.
-    sections
-        Sections set.
-    keys
-        Keys added, by blocking rule.
-    """
+    """A specification with something changed."""
 
     name: str
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -25,19 +25,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class CheckLine:
-    """One check.
-
-    Attributes
-    ----------
-    check
-        What was checked, in a word or two.
-    finding
-        How it stands.
-    what
-        What was found, in words.
-    where, got, remedy
-        As in `GemelError`, of one that failed.
-    """
+    """One check."""
 
     check: str
     finding: Finding

@@ -133,6 +133,11 @@ class GemelErrors(GemelError):
         return GemelErrors(ErrorCode(code), errors, where=where)
 
 
+def parameter(where: str, what: str, got: str = "", remedy: str = "") -> GemelError:
+    """An argument that cannot be: of `where`, with `what` was expected, what was `got` and the remedy."""
+    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
+
+
 def code_of(error: OSError, otherwise: ErrorCode) -> ErrorCode:
     """STORAGE_FULL for a disk that is full; `otherwise` for anything else that the operating system refuses."""
     return ErrorCode.STORAGE_FULL if error.errno in FULL else otherwise

@@ -41,24 +41,7 @@ log = structlog.get_logger()
 
 
 class CustodianService:
-    """A running service: the agent in a thread, the operator's server, and what both share.
-
-    Parameters
-    ----------
-    party
-        Who this custodian is.
-    configuration
-        Where its keys, its source and Carole are.
-    gate
-        Measures what Carole could learn, before anything is contributed.
-    pin
-        Which membership list to take.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, CERTIFICATE, BUSY or DATABASE, before anything is sent.
-    """
+    """A running service: the agent in a thread, the operator's server, and what both share."""
 
     def __init__(
         self, party: Party, configuration: CustodianConfiguration, gate: Gate | None = None, pin: ListPin = UNPINNED

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gemel.common.errors import parameter
 from gemel.common.parties import Role
 from gemel.common.suite import Suite
 
@@ -111,19 +112,17 @@ def convene(
 
 def _source(role: Role, records: Path | None, encoding: str | None, separator: str | None) -> Source | None:
     """Where a custodian's records are, after they have been read once; None for another role."""
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.parties import CUSTODIANS
     from gemel.common.records.csv_form import CsvOptions
     from gemel.common.records.registry import file_source
     from gemel.party.configurations import program
 
     if (role in CUSTODIANS) != (records is not None):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--records",
             "a custodian names its records, and no other party has any",
-            where="--records",
-            got=f"{'none' if records is None else 'a file'} for {role}",
-            remedy="name the file, or a YAML file with the section `source` of docs/custodian.md",
+            f"{'none' if records is None else 'a file'} for {role}",
+            "name the file, or a YAML file with the section `source` of docs/custodian.md",
         )
     if records is None:
         return None
@@ -134,16 +133,14 @@ def _source(role: Role, records: Path | None, encoding: str | None, separator: s
 
 def _reached(role: Role, address: str, hosts: Sequence[str]) -> list[str]:
     """The names and addresses in the linker's certificate; none of another role."""
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.pki.addresses import host_of
 
     if (role is Role.LINKER) != bool(address) or (hosts and role is not Role.LINKER):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--address",
             "the linker names its address, and no other party is called by others",
-            where="--address",
-            got=f"{address or 'none'} for {role}",
-            remedy=f"give --address with the role {Role.LINKER} alone",
+            f"{address or 'none'} for {role}",
+            f"give --address with the role {Role.LINKER} alone",
         )
     return list(dict.fromkeys([host_of(address)[0], *hosts])) if address else []
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.pki.members import Member
 from gemel.common.pki.membership_file import Membership, typed_string
 from gemel.party.calls import read_to, readers_of
@@ -72,21 +72,19 @@ def _given(typed: Sequence[str], known: Sequence[str], needed: Sequence[str]) ->
     for each in typed:
         name, mark, digits = (part.strip() for part in each.partition("="))
         if not mark or name not in known or name in given:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--digits",
                 "expected NAME=DIGITS, once for each other member",
-                where="--digits",
-                got=f"{name[:40]!r} twice" if name in given else repr(name[:40]) if mark else "no name",
-                remedy=f"give those of {', '.join(needed)}",
+                f"{name[:40]!r} twice" if name in given else repr(name[:40]) if mark else "no name",
+                f"give those of {', '.join(needed)}",
             )
         given[name] = typed_string(digits)
     if missing := [name for name in needed if name not in given]:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--digits",
             f"the digits of {', '.join(missing)} are missing",
-            where="--digits",
-            got=f"those of {', '.join(given)}",
-            remedy="have each of them read its own out, and give all of them: --digits NAME=DIGITS for each",
+            f"those of {', '.join(given)}",
+            "have each of them read its own out, and give all of them: --digits NAME=DIGITS for each",
         )
     return given
 
@@ -114,10 +112,9 @@ def _require(membership: Membership, own: str, given: Mapping[str, str]) -> None
 def _refuse_anothers(membership: Membership, own: str, other: str, typed: str) -> None:
     for each in membership.members:
         if membership.digits_of(each.name) == typed:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "authentication string",
                 f"these are the digits of {'this member itself' if each.name == own else each.name}, not of {other}",
-                where="authentication string",
                 remedy=f"type what {other} itself reads out: each member has digits of its own",
             )
 

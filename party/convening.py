@@ -32,28 +32,7 @@ def make_and_join(
     authority_name: str = "Gemel authority",
     typed: Sequence[str] = (),
 ) -> None:
-    """Make the file for all members from their requests and the coordinator's own, and join by it.
-
-    Parameters
-    ----------
-    place
-        The coordinator's.
-    paths
-        The other members' enrolment requests.
-    address
-        Carole's, if it is not the one host in her request at the usual port.
-    certificates, authorities
-        What members with an authority of their own have sent.
-    authority_name
-        Of the coordinator's authority, which is made if it is needed.
-    typed
-        As `join`.
-
-    Raises
-    ------
-    GemelError
-        Of the first thing that is wrong.
-    """
+    """Make the file for all members from their requests and the coordinator's own, and join by it."""
     program(place.role)
     refuse_joined(place)
     others = [load_enrolment_request(path) for path in paths]

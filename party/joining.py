@@ -77,13 +77,7 @@ def join(
 
 
 def refuse_joined(place: Place) -> None:
-    """Refuse to begin where the ceremony has ended.
-
-    Raises
-    ------
-    GemelError
-        EXISTS.
-    """
+    """Refuse to begin where the ceremony has ended."""
     if place.configuration.exists():
         raise GemelError(
             ErrorCode.EXISTS,
@@ -94,13 +88,7 @@ def refuse_joined(place: Place) -> None:
 
 
 def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DEFAULT) -> EnrolmentRequest:
-    """The member's enrolment request, with its keys if there are none yet.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if there are keys of another name or role.
-    """
+    """The member's enrolment request, with its keys if there are none yet."""
     if not place.keys.path.exists():
         enrol(place.keys.path, place.name, place.role, hosts, suite=suite)
         typer.echo(f"Made the keys of {place.name} in {place.keys.path}. They never leave this machine.")

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 Token = TypeVar("Token")
 
@@ -83,10 +83,9 @@ def variance(similarity: ArrayLike, bits: int, randomised_response: float = 0.0)
 
 def _contrast(randomised_response: float) -> float:
     if not 0.0 <= randomised_response < 0.5:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "randomised response",
             "the probability of randomised response must be at least 0 and less than 1/2",
-            where="randomised response",
-            got=str(randomised_response),
+            str(randomised_response),
         )
     return (1.0 - 2.0 * randomised_response) ** 2

@@ -170,15 +170,7 @@ def _labelled(codes: NDArray[np.integer], columns: Sequence[int]) -> pl.DataFram
 
 @dataclass(frozen=True)
 class Draw:
-    """A draw, written into a folder as the custodians' files.
-
-    Attributes
-    ----------
-    files
-        What was drawn.
-    folder
-        With ``alice.csv``, ``bob.csv`` and the files of `KNOWN`.
-    """
+    """A draw, written into a folder as the custodians' files."""
 
     files: Files
     folder: Path

@@ -174,20 +174,7 @@ class Outcome:
 
 
 def replicate(level: float, u: str, rng: np.random.Generator) -> dict[str, Outcome]:
-    """One pair of files, linked by every method.
-
-    Parameters
-    ----------
-    level : float
-        Probability of an error in a value.
-    u : {"all_pairs", "corrected"}
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    dict
-        By method.
-    """
+    """One pair of files, linked by every method."""
     return linked(sampled_files(level, rng), u, rng)
 
 
@@ -236,10 +223,6 @@ def _merged_classes(
     ----------
     probability, pairs, matches : ndarray, shape (n_groups,)
         Of each group: probability or score, pairs, and matches among them.
-
-    Returns
-    -------
-    TiedClasses
     """
     distinct, member = np.unique(-probability, return_inverse=True)
     return TiedClasses(

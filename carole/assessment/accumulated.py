@@ -13,19 +13,7 @@ from gemel.common.specification.model.assessment import PublishedTable
 
 @dataclass(frozen=True)
 class Accumulated:
-    """Risk that earlier releases add.
-
-    Attributes
-    ----------
-    releases
-        Number of earlier releases with an assessment.
-    largest
-        By measure, the largest assessed value.
-    tables
-        Published before, over variables that still exist.
-    warnings
-        What could not be taken into account.
-    """
+    """Risk that earlier releases add."""
 
     releases: int
     largest: Mapping[str, float]

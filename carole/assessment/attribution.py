@@ -62,19 +62,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What key groups disclose about one sensitive variable.
-
-    Attributes
-    ----------
-    certain, probable, few
-        Shares of the linked records.
-    gain
-        Greatest rise of a value's probability.
-    excluded
-        Share of the linked records whose keys rule out some value.
-    diversity
-        Smallest number of different values in a group; 0 where no record has a value.
-    """
+    """What key groups disclose about one sensitive variable."""
 
     certain: Measure
     probable: Measure

@@ -63,17 +63,7 @@ class Cells:
 
 
 class CellRisk(ABC):
-    """A model of the population behind a file.
-
-    Attributes
-    ----------
-    file
-        The records.
-    method
-        The model, in words.
-    warnings
-        Limitations a reader must know.
-    """
+    """A model of the population behind a file."""
 
     file: KeyFile
     method: str

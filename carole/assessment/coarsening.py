@@ -59,11 +59,6 @@ class CoarsenedJoint(JointDistribution):
 
     A group of several categories has the prior of all of them, so that no one precision is behind its cells; what is
     left without the prior follows from the finer distribution.
-
-    Parameters
-    ----------
-    bare
-        The finer distribution without its prior, coarsened.
     """
 
     bare: JointDistribution | None = field(default=None, repr=False)

@@ -111,19 +111,7 @@ class Costs:
 def minimal_coarsening(
     ladders: Sequence[Ladder], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]
 ) -> Search:
-    """Search the least coarsening with which every limit holds.
-
-    Parameters
-    ----------
-    ladders
-        The variables that may be coarsened.
-    costs
-        What each level loses.
-    judge
-        Called once for each coarsening that is assessed; never for that in which nothing is changed.
-    allowed
-        Whether a coarsening leaves something to release and to assess.
-    """
+    """Search the least coarsening with which every limit holds."""
     possible = math.prod(ladder.top + 1 for ladder in ladders) - 1
     walk = _Walk(ladders, costs, judge, allowed)
     if possible <= EXACT:

@@ -23,7 +23,7 @@ from gemel.carole.engine.resolution.resolution_result import ResolutionResult
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 from gemel.common.specification import Specification, VariableSpec
@@ -245,4 +245,4 @@ def _codes(part: SignatureSet, variables: Sequence[VariableSpec], side: Side) ->
 
 
 def _wrong(what: str, where: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, what, where=f"combined output, {where}", got=got)
+    return parameter(f"combined output, {where}", what, got)

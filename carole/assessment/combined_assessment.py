@@ -33,7 +33,7 @@ from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification, specification_digest
 from gemel.common.specification.notes.granted_variables import granted_columns
@@ -155,7 +155,7 @@ def assess(
     """
     policy = spec.assessment
     if policy is None:
-        raise GemelError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
+        raise parameter("assessment", "the specification requests no assessment")
     attacked = combined if attacked is None else attacked
     before = accumulated([json.loads(report) for report in context.earlier], [v.name for v in attacked.variables])
     left = left_for_uniques(combined, policy, context.resources, modelled=spec.latent is not None)

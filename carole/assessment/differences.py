@@ -113,21 +113,7 @@ class EarlierRelease:
 
 @dataclass(frozen=True)
 class Differences:
-    """What differences disclose.
-
-    Attributes
-    ----------
-    measures
-        By name; empty where nothing is to be published.
-    document
-        Ready for JSON.
-    warnings
-        What could not be compared.
-    compared, unseen
-        Numbers of earlier releases.
-    reason
-        The worst difference, in words; empty if none discloses anybody.
-    """
+    """What differences disclose."""
 
     measures: Mapping[str, Measure]
     document: dict[str, Any]

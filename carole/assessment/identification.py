@@ -59,19 +59,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class KeyedRecords:
-    """The linked records as an intruder who knows the keys sees them.
-
-    Attributes
-    ----------
-    cells
-        Combinations of key values, with the model's estimates for each.
-    cases
-        Which links are true and how many people there are, by everything that is possible; the most likely first.
-    fraction
-        Sampling fraction of those in both files.
-    model
-        The model, in words.
-    """
+    """The linked records as an intruder who knows the keys sees them."""
 
     cells: Cells
     cases: tuple[Supposed, ...]
@@ -141,21 +129,7 @@ KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
 
 @dataclass(frozen=True)
 class Identification:
-    """The identification risk.
-
-    Attributes
-    ----------
-    measures
-        By name.
-    document
-        The rest, ready for JSON.
-    model
-        Of the combined output; None where there is no record or no key.
-    believed
-        What is possible of the links; None where there is no record or no key.
-    warnings
-        Limitations a reader must know.
-    """
+    """The identification risk."""
 
     measures: Mapping[str, Measure]
     document: dict[str, Any]

@@ -161,13 +161,6 @@ class Drawn:
 def expected_share(right: Sequence[NDArray[np.float64]], method: str) -> Measure:
     """Expected share of the linked records whose person's value is known and right, with an interval.
 
-    Parameters
-    ----------
-    right
-        By record the probability of it; once for each set of link probabilities that is possible, the model's first.
-    method
-        In words.
-
     Notes
     -----
     The interval is of two numbers: records whose value is probably inferred and is not, and those where it is the other
@@ -205,13 +198,7 @@ def _number(chances: NDArray[np.float64]) -> tuple[float, float, float]:
 
 
 def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) -> list[NDArray[np.float64]]:
-    """Link probabilities of the links: the model's, and with the odds changed to either end of an estimated precision.
-
-    Parameters
-    ----------
-    linkage
-        Of the run, with the estimates of its quality; without one the model's probabilities are all there is.
-    """
+    """Link probabilities of the links: the model's, and with its odds at either end of an estimated precision."""
     claimed = combined.probability
     estimated = None if linkage is None or not len(claimed) else estimated_precision(linkage)
     if estimated is None:

@@ -49,15 +49,6 @@ def modelled_attribution(
 ) -> ModelledAttribution:
     """Expected share of the linked records whose person's value is inferred rightly and with little doubt.
 
-    Parameters
-    ----------
-    sensitive
-        The sensitive variables with the joint model's distributions; without any there is no measure.
-    probabilities
-        Link probabilities that are possible, the model's first (`possible_probabilities`).
-    doubt
-        Probability of another value below which a value counts as inferred.
-
     Notes
     -----
     O(records * levels) beside the passes through the junction tree.

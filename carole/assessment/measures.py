@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemel.common.disclosure_measures import MEASURES
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 CONFIDENCE = 0.95
 """Confidence of every interval."""
@@ -62,12 +62,11 @@ def entry(name: str, measure: Measure, limit: float | None, earlier: float | Non
     judged = measure.judged if earlier is None else max(measure.judged, earlier)
     facts = MEASURES[name]
     if measure.upper is None and not measure.no_interval:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"measure {name}",
             "expected the interval of the value, or why it needs none",
-            where=f"measure {name}",
-            got="neither",
-            remedy="give lower and upper, or no_interval",
+            "neither",
+            "give lower and upper, or no_interval",
         )
     return {
         "value": measure.value,

@@ -79,18 +79,7 @@ def needed_by_joint(combined: Combined) -> int:
 def left_for_uniques(
     combined: Combined, policy: AssessmentSpec, resources: Resources, *, modelled: bool = False
 ) -> Resources:
-    """What an assessment may use, less the combined output and what it needs in any case.
-
-    Parameters
-    ----------
-    modelled
-        Whether the run has a joint model.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if it needs more than it may use.
-    """
+    """What an assessment may use, less the combined output and what it needs in any case."""
     budget = MemoryBudget(resources.memory_bytes)
     budget.take(
         combined.n_bytes + needed(combined, policy, modelled=modelled),

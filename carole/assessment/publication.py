@@ -43,17 +43,7 @@ _SHUTTLE_CELLS = 2_000_000  # of recodings to single levels and sums, up to whic
 
 @dataclass(frozen=True)
 class Publication:
-    """The risk of the tables.
-
-    Attributes
-    ----------
-    measures
-        By name; empty where there is nothing to publish.
-    tables
-        Each table, ready for JSON.
-    warnings
-        Limitations a reader must know.
-    """
+    """The risk of the tables."""
 
     measures: Mapping[str, Measure]
     tables: list[dict[str, Any]]

@@ -67,17 +67,7 @@ class CountedTable:
 
 @dataclass(frozen=True, eq=False)
 class ReleasedCounts:
-    """The counts of one release.
-
-    Attributes
-    ----------
-    coding
-        Equal where the same category has the same code: the digest of what the codes' keys are derived from.
-    records
-        Linked records.
-    left_out
-        Variables of each table that had too many cells to be kept.
-    """
+    """The counts of one release."""
 
     coding: str
     records: int

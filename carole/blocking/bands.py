@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
 MAX_BITS = 63
@@ -45,12 +45,11 @@ def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.
     O(bands * (distinct values + rows)).
     """
     if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "blocking.lsh",
             f"expected bands of 1 to {MAX_BITS} bits that fit into the signature",
-            where="blocking.lsh",
-            got=f"{bands} bands of {bits} bits for signatures of {field.bits}",
-            remedy="use fewer bands or bits, or longer signatures",
+            f"{bands} bands of {bits} bits for signatures of {field.bits}",
+            "use fewer bands or bits, or longer signatures",
         )
     keys = []
     for band in range(bands):

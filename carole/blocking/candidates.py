@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.blocking.kernels import Blocks, all_pairs, block_pairs
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY
 
 MAX_RULES = 32
@@ -127,12 +127,11 @@ class CandidatePairs:
         self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], max_rules: int = MAX_RULES
     ) -> None:
         if not 1 <= len(keys_a) <= max_rules or len(keys_a) != len(keys_b):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "blocking",
                 f"1 to {max_rules} blocking rules expected, the same on both sides",
-                where="blocking",
-                got=f"{len(keys_a)} and {len(keys_b)}",
-                remedy="give both sides the specification's rules",
+                f"{len(keys_a)} and {len(keys_b)}",
+                "give both sides the specification's rules",
             )
         self._keys_a = by_row(keys_a)
         self._keys_b = by_row(keys_b)
@@ -218,12 +217,11 @@ def _grouped(
 def by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Keys of each row beside each other, shape (n_rows, n_rules)."""
     if len({len(column) for column in keys}) != 1:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "blocking",
             "every blocking rule must have one key per row",
-            where="blocking",
-            got=f"arrays of {sorted({len(column) for column in keys})} keys",
-            remedy="contribute again",
+            f"arrays of {sorted({len(column) for column in keys})} keys",
+            "contribute again",
         )
     return np.ascontiguousarray(np.stack(keys, axis=1))
 

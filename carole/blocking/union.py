@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.blocking.candidates import MAX_RULES, Block, Part
 from gemel.carole.blocking.rules import Rule
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 
 class UnionPairs:
@@ -29,10 +29,7 @@ class UnionPairs:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         if not 1 <= len(rules) <= MAX_RULES:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"1 to {MAX_RULES} blocking rules expected", where="blocking",
-                got=str(len(rules)), remedy="use fewer",
-            )  # fmt: skip
+            raise parameter("blocking", f"1 to {MAX_RULES} blocking rules expected", str(len(rules)), "use fewer")
         self._rules = list(rules)
         self.n_pairs = sum(rule.n_pairs for rule in rules)
 

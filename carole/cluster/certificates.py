@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.errors import ErrorCode, file_error, parameter
 from gemel.common.keys.private_files import write_private
 from gemel.common.pki.authority import CERTIFICATE_FILE, Authority
 from gemel.common.pki.certificates import certificate_pem, key_pem, new_key
@@ -32,12 +32,8 @@ def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:
         authority = Authority.load(own)
         for name in names:
             if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}", name) or name == "authority":
-                raise GemelError(
-                    ErrorCode.PARAMETER,
-                    "a name of letters, digits, points and hyphens",
-                    where="worker",
-                    got=repr(name),
-                    remedy="name it by its machine",
+                raise parameter(
+                    "worker", "a name of letters, digits, points and hyphens", repr(name), "name it by its machine"
                 )
             if not (folder / name / KEY).exists():
                 _make(authority, folder / name, name)

@@ -32,15 +32,6 @@ class ClusterExecutor(Executor):
     """Gives what is submitted to workers.
 
     A unit that fails is tried again, `TRIES` times in all, wherever there is room; its last error counts.
-
-    Parameters
-    ----------
-    client
-        Connected to the scheduler.
-    address
-        Of the scheduler, for errors.
-    installed
-        What a worker must have installed.
     """
 
     def __init__(self, client: Client, address: str, installed: Mapping[str, str]) -> None:
@@ -109,17 +100,7 @@ MIN_IN_FLIGHT = 16
 
 
 class ClusterUnits:
-    """Units on the workers of a scheduler.
-
-    Parameters
-    ----------
-    client
-        Connected to it.
-    engine
-        As configured.
-    threads
-        Threads of each worker.
-    """
+    """Units on the workers of a scheduler."""
 
     def __init__(self, client: Client, engine: DaskEngine, threads: Sequence[int]) -> None:
         self.executor: Executor = ClusterExecutor(client, engine.address, installed())

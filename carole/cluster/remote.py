@@ -20,15 +20,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """What a worker says of itself.
-
-    Attributes
-    ----------
-    installed
-        As `installed.installed`.
-    error
-        Why it cannot read what the run is about; None if it can.
-    """
+    """What a worker says of itself."""
 
     installed: Mapping[str, str]
     error: GemelError | None
@@ -50,18 +42,7 @@ def forget() -> None:
 
 
 def carried_out(expected: Mapping[str, str], function: Callable[..., Value], *arguments: Any) -> Value:
-    """Work on a unit.
-
-    Parameters
-    ----------
-    expected
-        What the run's driver has installed.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if this worker has another installation; otherwise as `function`.
-    """
+    """Work on a unit."""
     if different := differences(expected, installed()):
         raise other_installation("a worker", different)
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ def _read(
     known: Path, release: Path, keys: str | None, person: str | None, training: Path | None, csv: CsvOptions
 ) -> Any:
     from gemel.carole.intruder.files import AttackedFiles
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.records.registry import read_table
     from gemel.common.records.typed_table import read_as
 
@@ -82,16 +82,13 @@ def _read(
 
 
 def _shares(text: str | None) -> list[float]:
-    from gemel.common.errors import ErrorCode, GemelError
 
     try:
         shares = [float(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
         shares = [-1.0]
     if any(not 0 <= share <= 10 for share in shares):
-        raise GemelError(
-            ErrorCode.PARAMETER, "shares from 0 to 10, separated by commas", where="dummies", got=repr(text)
-        )
+        raise parameter("dummies", "shares from 0 to 10, separated by commas", repr(text))
     return shares
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,4 @@ def check_matches(n_matches: int, found: float) -> None:
 
 def wrong(expected: str, got: str) -> GemelError:
     """The error for inconsistent inputs."""
-    return GemelError(
-        ErrorCode.PARAMETER, f"expected {expected}", where="evaluation", got=got, remedy="score the pairs again"
-    )
+    return parameter("evaluation", f"expected {expected}", got, "score the pairs again")

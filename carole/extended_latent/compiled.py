@@ -47,22 +47,7 @@ def conditionals(model: FittedModel) -> list[Factor]:
 
 
 def eliminated(factors: Sequence[Factor], unknown: Sequence[int], levels: Sequence[int]) -> list[Factor]:
-    """Sum variables out of a product of tables, the cheapest first.
-
-    Parameters
-    ----------
-    factors
-        The product.
-    unknown
-        Variables to sum out.
-    levels
-        Of all variables.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if a table that this makes has more than `TABLE_LIMIT` cells.
-    """
+    """Sum variables out of a product of tables, the cheapest first."""
     left = list(factors)
     waiting = set(unknown)
     while waiting:

@@ -79,28 +79,6 @@ class PrecisionChoice:
 def choose_precision(values: Values, weighted: WeightedPairs, joint_models: JointModels, seed: int) -> PrecisionChoice:
     """Choose the prior precision from the pairs that the value model is estimated from.
 
-    Parameters
-    ----------
-    values : Values
-        With at least one variable in the joint model.
-    weighted : WeightedPairs
-        With weights of at most 1.
-    joint_models : callable
-        Called with the pairs outside of each fold and all precisions.
-    seed : int
-        Of the folds, the strangers and, where there are too many pairs, the records taken.
-
-    Returns
-    -------
-    PrecisionChoice
-        The best, of equal ones the largest. `UNDECIDED` where fewer than `MIN_MATCHES` are expected, fewer of Alice's
-        records have pairs than there are folds, or no pair has a stranger.
-
-    Raises
-    ------
-    GemelError
-        MEMORY where the tables of the smallest precision do not fit.
-
     Notes
     -----
     `FOLDS` estimations with each of `PRECISIONS`, of three quarters of the pairs; the completion of missing keys is

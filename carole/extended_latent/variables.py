@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.risk.models.counts import distinct_rows
 
 Holder = Literal["alice", "bob", "both"]
@@ -223,4 +223,4 @@ def check_codes(
 
 def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> GemelError:
     """The error for inputs that do not make a value model."""
-    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
+    return parameter(where, what, got, remedy)

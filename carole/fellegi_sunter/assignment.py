@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemel.carole.fellegi_sunter.candidate_marginals import uncontested
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 UNASSIGNED = -1
 
@@ -35,11 +35,6 @@ def optimal_assignment(
     -------
     ndarray of int64
         Positions of the chosen pairs, ascending.
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the arrays differ in length, or a weight is not a finite number.
 
     Notes
     -----
@@ -205,10 +200,4 @@ def _pop(heap: list[tuple[float, np.int64]]) -> tuple[float, np.int64]:
 
 
 def _wrong(expected: str, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.PARAMETER,
-        f"expected {expected}",
-        where="assignment",
-        got=got,
-        remedy="score the candidate pairs again",
-    )
+    return parameter("assignment", f"expected {expected}", got, "score the candidate pairs again")

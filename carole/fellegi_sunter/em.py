@@ -35,7 +35,7 @@ from gemel.carole.fellegi_sunter.model_warnings import warnings_of
 from gemel.carole.fellegi_sunter.patterns import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 PLAIN_STEPS = 10
 """EM steps before the first extrapolation: most linkages have converged by then."""
@@ -326,12 +326,11 @@ def _check(
     if rules and level_counts is None:
         raise _wrong("level_counts", "levels over all pairs, as pairs were blocked", "none")
     if rules and settings.u == "free":
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "model.u",
             "u cannot be estimated freely from blocked pairs: inside a block all pairs agree on the blocking key",
-            where="model.u",
-            got="free",
-            remedy="set it to corrected or all_pairs",
+            "free",
+            "set it to corrected or all_pairs",
         )
     if not rules and patterns.n_pairs < n_a * n_b:
         raise _wrong(
@@ -341,4 +340,4 @@ def _check(
 
 
 def _wrong(where: str, expected: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy="count the pairs again")
+    return parameter(where, f"expected {expected}", got, "count the pairs again")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.fellegi_sunter.patterns import PatternCounts
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 LOWEST_SHARE_OF_EXCEPTIONS = 0.98
 """Starting value of m of a comparison whose higher levels are exceptions, and its default where unidentified."""
@@ -23,21 +23,16 @@ LOWEST_SHARE_OF_EXCEPTIONS = 0.98
 def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
     """Raise unless there are at most 32 rules, each of known fields."""
     if len(rules) > 32:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "at most 32 blocking rules can be distinguished",
-            where="blocking",
-            got=str(len(rules)),
-            remedy="use fewer rules",
+        raise parameter(
+            "blocking", "at most 32 blocking rules can be distinguished", str(len(rules)), "use fewer rules"
         )
     for rule in rules:
         if any(not 0 <= q < n_fields for q in rule.fields):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"blocking.{rule.name}",
                 f"positions of fields must be 0 to {n_fields - 1}",
-                where=f"blocking.{rule.name}",
-                got=str(list(rule.fields)),
-                remedy="name fields that are compared; a key's other fields are left out",
+                str(list(rule.fields)),
+                "name fields that are compared; a key's other fields are left out",
             )
 
 

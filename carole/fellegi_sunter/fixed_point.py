@@ -112,19 +112,7 @@ class _FixedPoint:
 def at_implied_number(
     marginals: Marginals, prior: LinkPrior, tolerance: float, progress: StageProgress, near: float | None = None
 ) -> LinkProbabilities:
-    """Link probabilities at the number of links that is expected under them.
-
-    Parameters
-    ----------
-    marginals : Marginals
-    prior : LinkPrior
-    tolerance : float
-        Change of the expected number of links, relative to its square root, at which it has converged.
-    progress : callable
-        Called with the fraction done, never less than before. An exception from it ends the work.
-    near : float, optional
-        Only the fixed point next to this number of links is sought.
-    """
+    """Link probabilities at the number of links that is expected under them."""
     maximum = float(prior.maximum)
     if near is not None:
         low = high = _fixed_point(marginals, prior, min(near, maximum), tolerance, progress)

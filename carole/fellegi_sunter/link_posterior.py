@@ -96,11 +96,6 @@ def partner_probabilities(
         None: uniform share of records with a partner.
     tolerance, progress
         As for `link_probabilities`.
-
-    Raises
-    ------
-    GemelError
-        As `link_probabilities`.
     """
     check_pairs(record, partner, weight)
     marginals = Stars(record, np.asarray(weight, dtype=np.float64) * np.log(2.0))
@@ -278,12 +273,6 @@ class LinkPosterior:
         Parameters
         ----------
         chosen : ndarray of bool, shape (n_pairs,)
-
-        Returns
-        -------
-        float
-            From `NO_DOUBT` on, and down from its negative, there is no doubt; 0 where pairs at random would share
-            records as rarely as matches do, so of few pairs in large files.
         """
         n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
         sides = zip(self._persons(), (self.n_a, self.n_b), ("one_to_many", "many_to_one"), strict=True)

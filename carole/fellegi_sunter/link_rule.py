@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemel.carole.fellegi_sunter.assignment import optimal_assignment
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]
 
@@ -130,4 +130,4 @@ def _first_come(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[
 
 
 def _wrong(where: str, expected: str, got: str, remedy: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy=remedy)
+    return parameter(where, f"expected {expected}", got, remedy)

@@ -62,10 +62,6 @@ def warnings_of(
         Steps made without converging; None if EM converged.
     distance : float
         Extrapolated distance from the fixed point.
-
-    Returns
-    -------
-    tuple of ResultWarning
     """
     found: list[ResultWarning] = []
     if reason is not None:

@@ -20,7 +20,7 @@ from gemel.carole.fellegi_sunter.cores import without_cycles
 from gemel.carole.fellegi_sunter.fixed_point import MANY_PAIRS, LinkProbabilities, at_implied_number
 from gemel.carole.fellegi_sunter.prior import BetaBipartite
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import StageProgress
 
 TOLERANCE = 3e-3
@@ -162,10 +162,4 @@ def check_pairs(a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[
 
 
 def _wrong(expected: str, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.PARAMETER,
-        f"expected {expected}",
-        where="links",
-        got=got,
-        remedy="score the candidate pairs again or change links.threshold",
-    )
+    return parameter("links", f"expected {expected}", got, "score the candidate pairs again or change links.threshold")

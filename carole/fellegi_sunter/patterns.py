@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 MISSING = -1
 """The level of a field that is missing on either side of a pair."""
@@ -72,4 +72,4 @@ class PatternCounts:
 
 
 def _wrong(what: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, what, where="pattern counts", got=got, remedy="count the pairs again")
+    return parameter("pattern counts", what, got, "count the pairs again")

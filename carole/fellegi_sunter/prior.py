@@ -45,14 +45,6 @@ def beta_parameters(expected: float | None, maximum: int) -> tuple[float, float]
 class BetaBipartite:
     """Beta prior on bipartite matchings.
 
-    Parameters
-    ----------
-    n_a, n_b : int
-        Records in the two files.
-    alpha, beta : float
-        Parameters of the beta distribution of the share of the smaller file's records that have a match; 1 and 1 is
-        uniform.
-
     References
     ----------
     .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
@@ -88,17 +80,7 @@ class BetaBipartite:
 
 @dataclass(frozen=True)
 class BetaPartners:
-    """Beta prior on linkages in which each record of one file has a partner at most.
-
-    Parameters
-    ----------
-    n_records : int
-        Records that have one partner at most.
-    n_partners : int
-        Records that it may be.
-    alpha, beta : float
-        Parameters of the beta distribution of the share of the records that have a partner; 1 and 1 is uniform.
-    """
+    """Beta prior on linkages in which each record of one file has a partner at most."""
 
     n_records: int
     n_partners: int

@@ -39,7 +39,7 @@ from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.specification.model import schemes as known
 from gemel.common.specification.model.schemes import SchemeFacts
 
@@ -53,13 +53,7 @@ LOWEST = 0.1
 
 @dataclass(frozen=True)
 class Scheme:
-    """How a scheme treats comparison vectors and a model; this base class is the multinomial scheme.
-
-    Attributes
-    ----------
-    facts
-        Its properties and options.
-    """
+    """How a scheme treats comparison vectors and a model; this base class is the multinomial scheme."""
 
     facts: SchemeFacts
 
@@ -99,13 +93,7 @@ class Scheme:
 
 @dataclass(frozen=True)
 class AgreementScheme(Scheme):
-    """A scheme whose model has only agreement and disagreement of each field.
-
-    Attributes
-    ----------
-    shade
-        The weight at each similarity, from the weights of the two.
-    """
+    """A scheme whose model has only agreement and disagreement of each field."""
 
     shade: Shade
 
@@ -197,13 +185,7 @@ class FittedScheme:
 def scheme_named(name: str) -> Scheme:
     """The scheme of a name; PARAMETER if there is none."""
     if name not in SCHEMES:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"expected one of {', '.join(SCHEMES)}",
-            where="model.scheme",
-            got=repr(name),
-            remedy="name one of them",
-        )
+        raise parameter("model.scheme", f"expected one of {', '.join(SCHEMES)}", repr(name), "name one of them")
     return SCHEMES[name]
 
 

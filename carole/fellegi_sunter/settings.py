@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 U = Literal["all_pairs", "corrected", "free"]
 
@@ -57,12 +57,8 @@ class FieldLevels:
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "the number of levels must be 1 to 127",
-                where=f"field {self.name}",
-                got=str(self.n_levels),
-                remedy="use fewer levels",
+            raise parameter(
+                f"field {self.name}", "the number of levels must be 1 to 127", str(self.n_levels), "use fewer levels"
             )
 
 
@@ -138,6 +134,4 @@ class Estimation:
 
 
 def _wrong(name: str, expected: str, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.PARAMETER, f"expected {expected}", where=f"model.{name}", got=got, remedy="change the model's setting"
-    )
+    return parameter(f"model.{name}", f"expected {expected}", got, "change the model's setting")

@@ -129,11 +129,6 @@ def enumerate_links(
     probability : ndarray of float64, shape (n_edges,)
         Written: NaN in a group whose weights are out of the range of floats.
 
-    Returns
-    -------
-    int
-        Number of such groups.
-
     Notes
     -----
     O(n_edges * 2 ** smaller side) for each group.

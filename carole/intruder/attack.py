@@ -22,7 +22,7 @@ from gemel.carole.fellegi_sunter.settings import U
 from gemel.carole.intruder.files import AttackedFiles
 from gemel.carole.intruder.pairs import BOUNDS, AllPairs
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 FLOOR = 1e-3
@@ -190,7 +190,7 @@ def _values(files: AttackedFiles) -> Values:
             holder: Holder = "alice" if (files.known[:, q] >= 0).any() else "bob"
             variables.append(Variable(name, holder, levels))
     if not any(not v.stands_alone for v in variables):
-        raise GemelError(ErrorCode.PARAMETER, "no variable can enter the value model", where="files")
+        raise parameter("files", "no variable can enter the value model")
     return Values(tuple(variables), files.known, files.released)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.intruder.files import AttackedFiles
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models import HyperDirichlet, SparseCounts, anneal, fit, sample
 
 Kind = Literal["independent", "model", "twins"]
@@ -37,9 +37,9 @@ def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, ki
     remove dummies from every count; their cost is their share of the records.
     """
     if kind not in get_args(Kind):
-        raise GemelError(ErrorCode.PARAMETER, f"must be one of {', '.join(get_args(Kind))}", where="kind", got=kind)
+        raise parameter("kind", f"must be one of {', '.join(get_args(Kind))}", kind)
     if number < 0:
-        raise GemelError(ErrorCode.PARAMETER, "cannot be negative", where="number", got=str(number))
+        raise parameter("number", "cannot be negative", str(number))
     if not number:
         return files
     made = {"independent": _independent, "model": _modelled, "twins": _twins}[kind](files, number, rng)

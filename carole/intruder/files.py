@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 
 NO_PERSON = -1
 
@@ -55,11 +55,8 @@ class AttackedFiles:
             if codes.min() < -1 or (codes >= np.array(self.levels)).any():
                 raise _wrong("expected codes from -1 (missing) to one less than the number of levels", what, "others")
         if not self.keys:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "the files have no variable in common",
-                where="keys",
-                remedy="give columns the same names in both files",
+            raise parameter(
+                "keys", "the files have no variable in common", remedy="give columns the same names in both files"
             )
         if self.record_of is not None and (
             len(self.record_of) != len(self.known)
@@ -134,7 +131,7 @@ class AttackedFiles:
             kept.append(name)
             levels.append(len(labels))
         if not kept:
-            raise GemelError(ErrorCode.PARAMETER, "no variable has two values", where="files")
+            raise parameter("files", "no variable has two values")
         truth = None if ids is None else _records_of(ids)
         stacked = [np.stack(side, axis=1).astype(np.int32) for side in sides]
         positions = tuple(kept.index(n) for n in chosen if n in kept)
@@ -165,12 +162,11 @@ def _coded_alike(name: str, files: pl.Series, training: pl.Series) -> None:
     """
     values = training.drop_nulls().unique()
     if len(values) and not values.is_in(files.drop_nulls().unique().to_list()).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "training",
             f"no value of {name} in the training records is in either file",
-            where="training",
-            got=f"{len(values)} other values",
-            remedy="code it as the files do, or leave the column out",
+            f"{len(values)} other values",
+            "code it as the files do, or leave the column out",
         )
 
 
@@ -178,16 +174,15 @@ def _records_of(ids: tuple[Any, Any]) -> NDArray[np.int64]:
     """For each person the row of the release with the same id."""
     people, records = ([str(x) for x in side] for side in ids)
     if len(set(records)) != len(records):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "ids",
             "a person has several records in the release",
-            where="ids",
-            got=f"{len(records) - len(set(records))} more than people",
-            remedy="attack a release of one record per person",
+            f"{len(records) - len(set(records))} more than people",
+            "attack a release of one record per person",
         )
     place = {person: row for row, person in enumerate(records)}
     return np.array([place.get(person, NO_PERSON) for person in people], dtype=np.int64)
 
 
 def _wrong(expected: str, where: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got)
+    return parameter(where, f"expected {expected}", got)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gemel.carole.extended_latent.pairs import Result, Visit
 from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from gemel.carole.intruder.files import AttackedFiles
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import StageProgress
 from gemel.risk.models.counts import distinct_rows
 
@@ -55,7 +55,7 @@ class AllPairs:
                 remedy="attack a sample of the known people: the risk per person does not depend on their number",
             )
         if len(keys) > _MAX_KEYS:
-            raise GemelError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys", where="keys", got=str(len(keys)))
+            raise parameter("keys", f"at most {_MAX_KEYS} keys", str(len(keys)))
         levels = [files.levels[q] + 1 for q in keys]
         a, b = files.known[:, keys], files.released[:, keys]
         first_a, self._of_a = distinct_rows(a + 1, levels)

@@ -48,13 +48,7 @@ def send(way: WayConfiguration, message: Message, stopping: threading.Event) -> 
 
 
 class Courier:
-    """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times.
-
-    Parameters
-    ----------
-    entry
-        The way's place in the configuration, from 1, for the log.
-    """
+    """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times."""
 
     def __init__(self, way: WayConfiguration, outbox: Outbox, entry: int = 1) -> None:
         self._entry = entry
@@ -78,13 +72,7 @@ class Courier:
             self._thread.join(STOP_SECONDS)
 
     def deliver(self) -> None:
-        """Send all that is due.
-
-        Raises
-        ------
-        GemelError
-            DATABASE, BUSY.
-        """
+        """Send all that is due."""
         while not self._stopping.is_set():
             notice = self._outbox.due(self._way.key)
             if notice is None:

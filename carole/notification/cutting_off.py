@@ -21,13 +21,7 @@ class DeliveryError(Exception):
 
 @contextmanager
 def cut_off(end: Callable[[], None], stopping: threading.Event, seconds: float = SEND_SECONDS) -> Iterator[None]:
-    """A block that another thread ends, by `end`, once it lasts for `seconds` or Carole stops.
-
-    Raises
-    ------
-    DeliveryError
-        If it was ended.
-    """
+    """A block that another thread ends, by `end`, once it lasts for `seconds` or Carole stops."""
     over, late = threading.Event(), threading.Event()
     until = time.monotonic() + seconds
 

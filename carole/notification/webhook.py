@@ -23,15 +23,7 @@ def signature(secret: bytes, payload: bytes) -> str:
 
 
 def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
-    """Send the message; any status of 200 to 299 is an acceptance. No redirection is followed, no proxy used.
-
-    Raises
-    ------
-    DeliveryError
-        If it is not accepted in time.
-    GemelError
-        CONFIGURATION for a secret or authorities that cannot be read.
-    """
+    """Send the message; any status of 200 to 299 is an acceptance. No redirection is followed, no proxy used."""
     payload = message.dump().encode()
     headers = {
         "Content-Type": "application/json",

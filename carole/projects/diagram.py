@@ -11,13 +11,7 @@ from gemel.common.parties import CUSTODIANS
 
 
 def state_diagram() -> str:
-    """The life of a project: an arrow for each row that changes the state, and in each state's box the other actions.
-
-    Returns
-    -------
-    str
-        Lines of a Mermaid ``stateDiagram-v2``, the last one terminated.
-    """
+    """The life of a project: an arrow for each row that changes it, and in each state's box the other actions."""
     inside: dict[State, dict[str, None]] = defaultdict(dict)
     arrows: dict[tuple[State, State], dict[str, None]] = defaultdict(dict)
     for row in TRANSITIONS:

@@ -87,24 +87,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Transition:
-    """A row of the table.
-
-    Attributes
-    ----------
-    action
-        What happens.
-    who
-        Who may do it.
-    states
-        In which states.
-    arrives
-        The state after it, if `when` holds; None if the action does not change it. Of several rows for one action,
-        actor and state the first one counts whose condition holds.
-    when
-        The condition.
-    audit
-        Its description in the audit log.
-    """
+    """A row of the table."""
 
     action: Action
     who: frozenset[Actor]
@@ -351,14 +334,7 @@ _WAITING = {
 
 
 def permit(project: Project, actor: Actor, action: Action) -> Transition:
-    """The row of the table by which `actor` may do `action` now.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED if this actor never may; WRONG_STATE if no actor may now, or the store was restored from a backup
-        and not all parties have accepted it, or a run was released that it does not have.
-    """
+    """The row of the table by which `actor` may do `action` now."""
     rows = [row for row in TRANSITIONS if row.action is action]
     if not any(actor in row.who for row in rows):
         raise GemelError(ErrorCode.NOT_ADMITTED, f"a {actor} may not do this", where=f"{action} of {project.name}")

@@ -138,23 +138,7 @@ GRACE_SECONDS = 8.0
 
 
 class Application:
-    """One Carole, from her configuration.
-
-    Parameters
-    ----------
-    path
-        Of ``carole.yaml``.
-    supervise
-        Makes a worker's supervisor; tests may run without workers.
-    ended
-        Set when another Carole has taken over the store and serving has to end.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, CERTIFICATE or DATABASE for what cannot be used; BUSY if another Carole uses the store.
-        Everything is checked before anything is started.
-    """
+    """One Carole, from her configuration."""
 
     def __init__(
         self,
@@ -262,13 +246,7 @@ class Application:
         ]
 
     def require_held(self) -> None:
-        """Refuse to have ended in order where another Carole has taken over.
-
-        Raises
-        ------
-        GemelError
-            BUSY.
-        """
+        """Refuse to have ended in order where another Carole has taken over."""
         if self._lost:
             raise GemelError(
                 ErrorCode.BUSY,

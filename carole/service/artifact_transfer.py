@@ -9,7 +9,7 @@ from gemel.carole.projects.operations import Outcome
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.common.audit.resolver_result import verify_result
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.pki.members import Member
 from gemel.common.wire.chunks import Chunk
@@ -20,13 +20,7 @@ from gemel.protos.linkage.v1 import resolution_pb2
 def fetch_artifact(
     service: ServiceContext, request: resolution_pb2.FetchArtifactRequest, side: Side | None
 ) -> resolution_pb2.FetchArtifactResponse:
-    """A chunk of an artifact for a custodian (its side given) or for the resolver.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the artifact is not for this caller; NOT_FOUND, WRONG_STATE.
-    """
+    """A chunk of an artifact for a custodian (its side given) or for the resolver."""
     artifact = request.artifact
     if side is not None and artifact == resolution_pb2.RUN_ARTIFACT_ROWS:
         name = rows_of(side)
@@ -43,14 +37,7 @@ def fetch_artifact(
 def put_artifact(
     service: ServiceContext, request: resolution_pb2.PutArtifactRequest, member: Member, side: Side | None
 ) -> resolution_pb2.PutArtifactResponse:
-    """Take a chunk of a custodian's handles, or of the resolver's result.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if this caller may not submit the artifact; SIGNATURE if the resolver has not signed its result;
-        errors of `Artifacts.put`.
-    """
+    """Take a chunk of a custodian's handles, or of the resolver's result."""
     name, run = project_name(request.project), known_id(request.run)
     chunk = Chunk.of(request.chunk)
     done: Callable[[Project, int], Outcome]
@@ -76,4 +63,4 @@ def put_artifact(
 def _not_for_you(artifact: int) -> GemelError:
     known = artifact in resolution_pb2.RunArtifact.values()
     got = resolution_pb2.RunArtifact.Name(artifact) if known else str(artifact)
-    return GemelError(ErrorCode.PARAMETER, "the artifact is not addressed to this party", where="artifact", got=got)
+    return parameter("artifact", "the artifact is not addressed to this party", got)

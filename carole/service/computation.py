@@ -21,7 +21,7 @@ from gemel.carole.service.message_relay import MessagePart
 from gemel.carole.service.wire import approvals_to_wire
 from gemel.carole.store.payloads.stored_sets import StoredContribution, StoredSet
 from gemel.carole.store.uploads import SharesOfUpload
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.logging_setup import log
 from gemel.common.parties import Side
 from gemel.common.pki.compute_members import compute_members
@@ -44,17 +44,7 @@ from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 @dataclass(frozen=True)
 class ComputedRun:
-    """What a session is opened for.
-
-    Attributes
-    ----------
-    spec
-        Names who takes part besides Carole.
-    offer
-        What the two read of it, but for the session.
-    contributions
-        Alice's and Bob's.
-    """
+    """What a session is opened for."""
 
     spec: Specification
     offer: computation_pb2.NextComputationResponse
@@ -62,13 +52,7 @@ class ComputedRun:
 
 
 def computed_run(service: ServiceContext, name: str, run: str) -> ComputedRun:
-    """What a session of a run is opened for.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND; WRONG_STATE if the run is not active, or not of mode shared.
-    """
+    """What a session of a run is opened for."""
     text, spec = service.specification(name)
     project = service.store.projects.get(name)
     active = project.active_run
@@ -167,9 +151,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         """The session that waits for the caller; waits a little when there is none."""
         member, process = caller(context).name, request.process
         if len(process) != _PROCESS_BYTES:
-            raise GemelError(
-                ErrorCode.PARAMETER, "a process has 16 random bytes", where="process", got=f"{len(process)} bytes"
-            )
+            raise parameter("process", "a process has 16 random bytes", f"{len(process)} bytes")
 
         def look() -> computation_pb2.NextComputationResponse | None:
             if self.sessions.closed:
@@ -212,7 +194,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         session, party = self.sessions.known(request.session, caller(context).name)
         to = party_from_wire(request.to)
         if to is party:
-            raise GemelError(ErrorCode.PARAMETER, "a party sends nothing to itself", where="to")
+            raise parameter("to", "a party sends nothing to itself")
         part = MessagePart(request.number, request.part, request.parts, request.data)
         return computation_pb2.SendMessageResponse(taken=await session.links[party, to].put(part, PUT_SECONDS))
 
@@ -223,7 +205,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         session, party = self.sessions.known(request.session, caller(context).name)
         sender = party_from_wire(request.sender)
         if sender is party:
-            raise GemelError(ErrorCode.PARAMETER, "a party receives nothing from itself", where="sender")
+            raise parameter("sender", "a party receives nothing from itself")
         seconds = _seconds(request.wait_ms, context)
         try:
             found = await session.links[sender, party].take(request.number, request.part, seconds)
@@ -336,7 +318,7 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
 def _session(given: bytes) -> bytes:
     if len(given) != SESSION_BYTES:
         what = f"a session's number has {SESSION_BYTES} bytes"
-        raise GemelError(ErrorCode.PARAMETER, what, where="session", got=f"{len(given)} bytes")
+        raise parameter("session", what, f"{len(given)} bytes")
     return given
 
 

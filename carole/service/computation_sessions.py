@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gemel.carole.service.message_relay import CAPACITY_BYTES, Link
 from gemel.carole.store.payloads.stored_sets import StoredContribution
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.logging_setup import log
 from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
@@ -77,13 +77,7 @@ class Session:
         self.changed = asyncio.Event()
 
     def party_of(self, member: str) -> ComputeParty:
-        """Which party a member is.
-
-        Raises
-        ------
-        GemelError
-            NOT_ADMITTED for a member that is none of the three.
-        """
+        """Which party a member is."""
         for party in ComputeParty:
             if self.members[party] == member:
                 return party
@@ -184,7 +178,7 @@ class Sessions:
             PARAMETER if the number was used before.
         """
         if session.number in self._by_number:
-            raise GemelError(ErrorCode.PARAMETER, "the session's number must be new", where="session")
+            raise parameter("session", "the session's number must be new")
         for former in self._living():
             if (former.project, former.run) == (session.project, session.run):
                 former.end(lost("Carole has opened another one for the run"))

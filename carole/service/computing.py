@@ -60,17 +60,7 @@ class GaveWayError(Exception):
 
 @dataclass(frozen=True)
 class Computing:
-    """What Carole's worker computes with.
-
-    Attributes
-    ----------
-    service
-        Her own.
-    identity
-        Signs her handshakes.
-    give_way
-        As `Runs.give_way`.
-    """
+    """What Carole's worker computes with."""
 
     service: OwnService
     identity: Identity
@@ -84,16 +74,7 @@ class Computing:
         progress: Progress,
         job: Callable[[JoinedSession], Result],
     ) -> Result:
-        """What a job gives in a session with both others; in as many sessions as it takes until one is not lost.
-
-        Raises
-        ------
-        GemelError
-            DEVIATION, with the stage and the two parties between whom it was found; WRONG_STATE with the words of a
-            party that cannot go on; NOT_ADMITTED as `compute_members`; errors of the job.
-        GaveWayError
-            If a party was away, and the run was queued again for others to be worked on.
-        """
+        """What a job gives in a session with both others; in as many sessions as it takes until one is not lost."""
         sys.setswitchinterval(SWITCH_SECONDS)
         pause = _FIRST_PAUSE_SECONDS
         while True:
@@ -145,14 +126,7 @@ class Computing:
 
 
 def own_contribution(store: Store, spec: Specification, reader: Reader, side: Side) -> PartyContribution:
-    """A contribution as Carole reads it, in her worker: from her own store.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE, NOT_FOUND if it is not there; as `open_header` and `PartyContribution`; VAULT and UPLOAD_CORRUPT by
-        its reading.
-    """
+    """A contribution as Carole reads it, in her worker: from her own store."""
     found, there = store.uploads.shares(spec.project, side), store.uploads.open(spec.project, side)
     about = HeaderAbout(
         *(spec.project, side, encoding_digest(spec), found.epoch, found.upload, found.layout),

@@ -20,7 +20,7 @@ from gemel.carole.service.conditions import Conditions
 from gemel.carole.store import Store
 from gemel.carole.store.quota import Quota
 from gemel.carole.store.view import not_found
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.pki.ending import EndingCertificate
@@ -121,24 +121,14 @@ def known_id(text: str) -> str:
 def new_id(text: str, what: str) -> str:
     """An identifier that the caller has chosen."""
     if not _ID.fullmatch(text):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "expected 32 lower-case hexadecimal digits",
-            where=what,
-            got=f"{len(text)} characters",
-        )
+        raise parameter(what, "expected 32 lower-case hexadecimal digits", f"{len(text)} characters")
     return text
 
 
 def request_id(text: str) -> str:
     """A caller's own name for a request."""
     if not _REQUEST.fullmatch(text):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "expected 1 to 64 letters, digits, '_' or '-'",
-            where="request",
-            got=f"{len(text)} characters",
-        )
+        raise parameter("request", "expected 1 to 64 letters, digits, '_' or '-'", f"{len(text)} characters")
     return text
 
 

@@ -17,7 +17,7 @@ from gemel.carole.store.audit import Log
 from gemel.common.audit.custodian_decline import verify_decline
 from gemel.common.audit.file_statement import FileStatement, check_contributed
 from gemel.common.audit.reason import normalized_reason
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from gemel.common.parties import SIDE_OF_ROLE, Side
 from gemel.common.pki.members import Member
@@ -37,42 +37,14 @@ RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 
 
 def file_details(request: custody_pb2.ApproveRequest, member: Member) -> dict[str, Detail]:
-    """The details that the audit entry of an approval has of the custodian's file.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for a statement out of bounds; SIGNATURE if this member has not signed it.
-    """
+    """The details that the audit entry of an approval has of the custodian's file."""
     stated = FileStatement(request.file.records, request.file.origin)
     stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
     return {RECORDS: stated.records, ORIGIN: stated.origin, SIGNATURE: request.file.signature.hex()}
 
 
 def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str) -> dict[str, Detail]:
-    """Compare a contribution with what its custodian has stated of its file.
-
-    Parameters
-    ----------
-    log
-        Has the statement, in the entry of the custodian's newest approval.
-    manifest
-        Of the contribution.
-    spec
-        Says how many of a whole file's rows are decoys.
-    member
-        The custodian.
-
-    Returns
-    -------
-    dict
-        The details that the audit entry of the upload has of it.
-
-    Raises
-    ------
-    GemelError
-        As `check_contributed`.
-    """
+    """Compare a contribution with what its custodian has stated of its file."""
     layout = manifest.layout
     contributed = layout.records or layout.sets[0].rows - spec.decoys
     stated = int(log.approved(manifest.project, member)[RECORDS])
@@ -172,14 +144,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         member, side = _custodian(context)
         name = project_name(request.project)
         if request.message.sender != side_to_wire(side):
-            raise GemelError(ErrorCode.PARAMETER, f"messages of {side} must be sent by {side}", where="message.sender")
+            raise parameter("message.sender", f"messages of {side} must be sent by {side}")
         if int(request.message.kind) not in set(MessageKind):
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "a message must be an offer or a confirmation",
-                where="message.kind",
-                got=str(request.message.kind),
-            )
+            raise parameter("message.kind", "a message must be an offer or a confirmation", str(request.message.kind))
         kind = MessageKind(request.message.kind)
         self._service.store.projects.post_message(name, side, member.name, request.epoch, kind, request.message.payload)
         return custody_pb2.PostMessageResponse()
@@ -193,11 +160,10 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         parts = canary_parts(request, self._service.specification(name)[1])
         report = KeyReport(request.key_check_value, request.canary_digest, parts)
         if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "report",
                 f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}",
-                where="report",
-                got=f"{len(report.key_check_value)} and {len(report.canary_digest)}",
+                f"{len(report.key_check_value)} and {len(report.canary_digest)}",
             )
         project = self._service.store.projects.report_keys(name, side, member.name, request.epoch, report)
         mismatch = key_mismatch(project)

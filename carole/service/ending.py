@@ -65,16 +65,6 @@ def end_run(
         Near-copies within each contribution, where the specification requests an assessment.
     joint
         What the extended latent step estimated, in codes; None: there was none.
-
-    Returns
-    -------
-    int
-        Number of links.
-
-    Raises
-    ------
-    GemelError
-        As `assess`; errors of making the shares; WRONG_STATE if the run was taken from this worker.
     """
     links = document.linkage.links
     if combined is None:

@@ -9,13 +9,7 @@ from gemel.common.parties import Side
 
 
 def known_records(store: Store, project: str, plan: LinkagePlan) -> KnownRecords:
-    """Those of both contributions, with a column for each variable of the plan; nothing without a latent step.
-
-    Raises
-    ------
-    GemelError
-        As `Uploads.known`.
-    """
+    """Those of both contributions, with a column for each variable of the plan; nothing without a latent step."""
     if plan.latent is None:
         return NOTHING_KNOWN
     return KnownRecords.of([part for side in Side for part in store.uploads.known(project, side)], plan.latent)

@@ -49,21 +49,6 @@ def carry_out(
     stored in the transaction that ends the run: no result exists without them.
 
     In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
-
-    Parameters
-    ----------
-    reader
-        Carole herself: the members to whom shares are sealed, and the key that opens what custodians seal to her.
-    note
-        Called with the pairs once they are compared.
-    computing
-        Carole's part of the computation, in mode shared.
-
-    Raises
-    ------
-    GemelError
-        Errors of the engine; MEMORY if the two uploads alone are more than the run may use; WRONG_STATE if the run
-        was taken from this worker.
     """
     if spec.in_blocks:
         return resolve_or_release(store, lease, spec, reader, resources, progress, note, computing)

@@ -17,14 +17,7 @@ _REMEDY = "contribute again from the specification that all parties have approve
 
 
 def check_manifest(manifest: Manifest, project: Project, spec: Specification) -> None:
-    """Refuse a contribution that was made for another specification, epoch or seed.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH if digest, sets, fields, bits or rules differ from the specification's; EPOCH_MISMATCH;
-        KEY_MISMATCH if the key-check value is not the one this custodian has reported.
-    """
+    """Refuse a contribution that was made for another specification, epoch or seed."""
     if manifest.encoding_digest != project.encoding_digest:
         raise _encoding(
             "manifest.encoding_digest",

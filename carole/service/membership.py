@@ -45,11 +45,6 @@ def refuse_reused_names(store: Store, members: Members) -> None:
     """Refuse a list that gives the name of a removed owner of projects to another party: that would own them.
 
     A member that is listed all the time may renew its keys: it is the same party, and the log has the change.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION.
     """
     owners, last = store.projects.owners(), store.audit.last_members() or {}
     for member in members:

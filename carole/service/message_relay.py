@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 CAPACITY_BYTES = 16 << 20
 """Of a link; one part always fits, so six links of a session hold at most a little more than 96 MiB."""
@@ -51,15 +51,7 @@ class MessagePart:
 
 
 class Link:
-    """From one party to another.
-
-    Parameters
-    ----------
-    name
-        For errors.
-    check
-        Raises the error by which the session has ended, if it has.
-    """
+    """From one party to another."""
 
     def __init__(self, name: str, check: Callable[[], None], capacity: int = CAPACITY_BYTES) -> None:
         self._name, self._check, self._capacity = name, check, capacity
@@ -158,11 +150,10 @@ class Link:
 
     def _refusal(self, got: str) -> GemelError:
         number, part = self._awaited
-        return GemelError(
-            ErrorCode.PARAMETER,
+        return parameter(
+            self._name,
             f"messages of a session come in order, and part {part} of message {number} is the next to be sent",
-            where=self._name,
-            got=got,
+            got,
         )
 
 

@@ -28,17 +28,7 @@ REMEMBERED_SECONDS = 5.0
 
 
 class CaroleMetrics(Collector):
-    """What the page shows of Carole.
-
-    Parameters
-    ----------
-    trust
-        To show a witness by its role instead of its name, and when certificates end.
-    workers
-        For each worker, whether it is alive, and how often it was started.
-    label_projects
-        Whether an active run's project is named.
-    """
+    """What the page shows of Carole."""
 
     def __init__(
         self,

@@ -40,13 +40,7 @@ class OwnAddress:
 
 
 class OwnService:
-    """How the worker calls the service.
-
-    Parameters
-    ----------
-    pin
-        Which membership list to take.
-    """
+    """How the worker calls the service."""
 
     def __init__(self, configuration: CaroleConfiguration, address: OwnAddress, pin: ListPin = UNPINNED) -> None:
         self._keys, self._list = configuration.keys, configuration.members

@@ -6,7 +6,7 @@ from gemel.carole.projects import Project
 from gemel.carole.service.context import ServiceContext
 from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.audit.reason import normalized_reason
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
 from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role
@@ -38,12 +38,11 @@ def hand_over(
     if signer.role is Role.STEWARD:
         _require_gone(members, former, name)
     if request.successor not in _coordinators(members):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"hand-over of {name}",
             "the successor must be a coordinator in the membership list",
-            where=f"hand-over of {name}",
-            got=repr(request.successor[:40]),
-            remedy="write its name as the membership list has it",
+            repr(request.successor[:40]),
+            "write its name as the membership list has it",
         )
     seen = service.store.ownership.checkpoint(request.seen)
     statement = HandOver(name, former, request.successor, seen, normalized_reason(request.reason))

@@ -12,18 +12,6 @@ def newest_first(projects: Sequence[Project], after: str) -> list[Project]:
     """The projects that were created before one, the newest first; all, if none is named.
 
     What is created while a caller turns the pages is on none of them, and moves no other project to another page.
-
-    Parameters
-    ----------
-    projects
-        In the order they were created.
-    after
-        The last project of the page before.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if there is no such project, as after a restoration.
     """
     if not after:
         return list(reversed(projects))

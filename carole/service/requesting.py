@@ -34,13 +34,7 @@ from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
 def request_compared(
     store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress, note: Note
 ) -> None:
-    """Compare two contributions of mode block_keyed, and let the run wait for the other parties.
-
-    Raises
-    ------
-    GemelError
-        As `resolving.resolve_or_release`.
-    """
+    """Compare two contributions of mode block_keyed, and let the run wait for the other parties."""
     plan, parts = plan_of(spec), contributions(store, lease, progress)
     found, kept = compare(parts[0], parts[1], plan, resources, progress)
     warnings = near_copies_warnings(near_copies(parts, plan, padded=spec.padding is not None))
@@ -68,17 +62,7 @@ def request_rows(
     requested: Mapping[Side, bytes],
     resources: Resources,
 ) -> None:
-    """Store the requests, and let the run wait for handles.
-
-    Parameters
-    ----------
-    found
-        Of the comparison.
-    order
-        Which kept pair comes at each place of the requests.
-    requested
-        What names its rows to each custodian.
-    """
+    """Store the requests, and let the run wait for handles."""
     digests = request_digest(requested[Side.ALICE]), request_digest(requested[Side.BOB])
     contents = {rows_of(side): [content] for side, content in requested.items()}
     known = known_records(store, lease.project, plan_of(spec))

@@ -69,14 +69,7 @@ def request_computed(
     progress: Progress,
     note: Note,
 ) -> None:
-    """Compute on shares, and let the run wait for the custodians' handles.
-
-    Raises
-    ------
-    GemelError
-        As `Computing.computed`, `carole.engine.shared.job.lead` and `carole.engine.compare`; WRONG_STATE if the run was
-        taken from this worker.
-    """
+    """Compute on shares, and let the run wait for the custodians' handles."""
     job = partial(_computed, store, lease, spec, reader, computing, resources, progress)
     found, order, requested = computing.computed(lease, spec, reader, progress, job)
     note(int(found.patterns.count.sum()), len(found.patterns.gamma), found.peak_bytes)
@@ -121,12 +114,6 @@ def resolve_or_release(
     """Carry out the next half of a run: the number of links, or None where the run now waits for other parties.
 
     In mode shared the first half is computed together with two other parties.
-
-    Raises
-    ------
-    GemelError
-        As `carry_out`; UPLOAD_CORRUPT if the resolver's result is invalid; errors of `Reader.open`; LEAKAGE if Carole
-        would join the rows of more records than the specification allows.
     """
     found: bytes | memoryview | None = store.artifacts.read(lease.run, RESOLUTION_RESULT)
     if found is None and spec.resolution.joined:

@@ -9,7 +9,7 @@ from gemel.carole.service.wire import entry_to_wire, status_to_wire
 from gemel.carole.store.view import not_found
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.audit.restoration import RestorationDecision
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.parties import Role
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
@@ -52,11 +52,10 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
         if found is None:
             raise not_found()
         if len(request.runs) > MAX_RUNS or any(len(run.root) not in (0, ROOT_BYTES) for run in request.runs):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "runs",
                 f"a decision names at most {MAX_RUNS} runs, each with a digest of {ROOT_BYTES} bytes or none",
-                where="runs",
-                got=f"{len(request.runs)} runs",
+                f"{len(request.runs)} runs",
             )
         lost = checkpoint_from_wire(request.lost) if request.HasField("lost") else None
         if lost is not None:

@@ -81,22 +81,7 @@ def relayed_shares(
     members: Members,
     joint: Mapping[Side, bytes] = MappingProxyType({}),
 ) -> dict[str, Iterable[bytes]]:
-    """The same in mode block_keyed, where the resolver has sealed what is shown of pairs.
-
-    Parameters
-    ----------
-    resolved
-        By custodian that is granted pairs: sealed to it.
-    rows
-        The requests for handles, as the custodians received them.
-    joint
-        The joint distribution, for those to whom it is granted.
-
-    Raises
-    ------
-    GemelError
-        As `shares`.
-    """
+    """The same in mode block_keyed, where the resolver has sealed what is shown of pairs."""
     files = {side: {"rows.bin": rows[side], "resolved.bin": sealed} for side, sealed in resolved.items()}
     for side, content in joint.items():
         files.setdefault(side, {})["joint.json"] = content

@@ -19,22 +19,7 @@ def no_note(pairs: int, patterns: int, peak_bytes: int) -> None:
 
 
 class Stages:
-    """What a run has spent on its stages; a stage ends where the next one begins.
-
-    Parameters
-    ----------
-    run
-        Its id, by which its spans are joined.
-    project
-        Its project's name, where spans may have it; else empty.
-    request
-        The call that requested it, as `Run.call`.
-
-    Attributes
-    ----------
-    sizes
-        Sizes of the work by name.
-    """
+    """What a run has spent on its stages; a stage ends where the next one begins."""
 
     def __init__(self, run: str, project: str = "", request: str = "") -> None:
         self._run = run

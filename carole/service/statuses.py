@@ -31,15 +31,7 @@ _MAX_CHANGED = 5000
 
 @dataclass(frozen=True)
 class ShownStatuses:
-    """The states in one answer.
-
-    Attributes
-    ----------
-    position
-        Up to where the custodian knows them then.
-    more
-        Whether further projects have changed.
-    """
+    """The states in one answer."""
 
     statuses: Sequence[project_pb2.ProjectStatus]
     position: custody_pb2.StatusPosition
@@ -48,11 +40,6 @@ class ShownStatuses:
 
 def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition) -> ShownStatuses:
     """The states of projects to show to a custodian.
-
-    Parameters
-    ----------
-    since
-        As the custodian names it; empty after its start.
 
     Notes
     -----

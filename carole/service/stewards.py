@@ -16,11 +16,6 @@ def require_stewards(signatures: int, members: Members) -> None:
     """Refuse a specification that requires more signatures than the membership list has stewards.
 
     One is not required of every list: a result that is held may wait until there is a steward.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION.
     """
     found = len(steward_names(members))
     if signatures > 1 and found < signatures:

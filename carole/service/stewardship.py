@@ -32,13 +32,7 @@ from gemel.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
 
 def refuse_unassessed(store: Store, name: str, run: str) -> None:
-    """Refuse the release of a held result that breaches the limit on differences with one that was released since.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE; NOT_FOUND for an unknown project.
-    """
+    """Refuse the release of a held result that breaches the limit on differences with one that was released since."""
     content = store.releases.held_counts(name, run)
     if content is None:
         return

@@ -40,17 +40,7 @@ _CAUSES = {STORAGE_FAILED: Interruption.STORAGE_FAILED}
 
 
 class Supervisor:
-    """Runs one worker of a Carole.
-
-    Parameters
-    ----------
-    store
-        To free a dead worker's run.
-    configuration
-        Path of ``carole.yaml``, which the worker reads for itself.
-    program
-        Command that starts a worker; ``--config PATH --owner NAME --holder NAME`` is appended.
-    """
+    """Runs one worker of a Carole."""
 
     def __init__(
         self,

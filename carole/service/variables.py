@@ -61,13 +61,7 @@ def recipient_name(member: Member) -> str:
 
 
 def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
-    """Refuse a specification that grants columns to an analyst who is no member of that role.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION.
-    """
+    """Refuse a specification that grants columns to an analyst who is no member of that role."""
     analysts = {member.name for member in trust.members.with_role(Role.ANALYST)}
     if missing := sorted({transfer.to for transfer in transfers if transfer.to_analyst} - analysts):
         raise GemelError(

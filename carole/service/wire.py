@@ -12,7 +12,7 @@ from gemel.carole.service.conditions import Conditions, Reported
 from gemel.carole.store.former_projects import FormerProjects
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.reason import MAX_REASON
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.check import PART_BYTES, canary_part_names
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
@@ -43,17 +43,7 @@ def status_to_wire(
     *,
     judges: bool = False,
 ) -> project_pb2.ProjectStatus:
-    """The state of a project, without record-level data; for its owner, with what the custodians report.
-
-    Parameters
-    ----------
-    judges
-        Whether the reader is the owner or a steward, who know the number of links before the release.
-    stewards
-        The members of this role; for coordinators and stewards, who are shown which of them a held result waits for.
-    former
-        Released projects of the same custodians, for the same.
-    """
+    """The state of a project, without record-level data; for its owner, with what the custodians report."""
     run = project.newest_run
     signed = [one.member for one in project.release_signatures]
     return project_pb2.ProjectStatus(
@@ -112,24 +102,15 @@ def entry_to_wire(entry: AuditEntry, included: Iterable[bytes]) -> audit_pb2.Aud
 
 
 def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, Detail]:
-    """The leakage that a custodian measured before it contributed, for the audit log; empty where it measured none.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for invalid shares, or for an override without a reason or with one that is too long.
-    """
+    """The leakage that a custodian measured before it contributed, for the audit log; empty where it measured none."""
     if not request.HasField("leakage"):
         return {}
     stated = request.leakage
     if not (0.0 <= stated.worst <= 1.0 and 0.0 <= stated.limit <= 1.0):
-        raise GemelError(ErrorCode.PARAMETER, "shares are from 0 to 1", where="leakage", got="others")
+        raise parameter("leakage", "shares are from 0 to 1", "others")
     if stated.overridden and not 0 < len(stated.reason.strip()) <= MAX_REASON:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"an override has a reason of up to {MAX_REASON} characters",
-            where="leakage",
-            got=f"{len(stated.reason)} characters",
+        raise parameter(
+            "leakage", f"an override has a reason of up to {MAX_REASON} characters", f"{len(stated.reason)} characters"
         )
     details: dict[str, Detail] = {"leakage": round(stated.worst, 4), "leakage_limit": round(stated.limit, 4)}
     if stated.overridden:
@@ -147,11 +128,10 @@ def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) ->
     """
     names, found = canary_part_names(field.name for field in spec.fields), list(request.canary_parts)
     if len(found) != len(names) or any(len(part) != PART_BYTES for part in found):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "report",
             f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes",
-            where="report",
-            got=f"{len(found)} parts",
+            f"{len(found)} parts",
         )
     return dict(zip(names, found, strict=True))
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 from gemel.carole.store.audit import entry_of, newest, node
 from gemel.carole.store.tables import audit
 from gemel.common.audit import merkle
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.identity import Identity
 
 
@@ -37,12 +37,11 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
     """
     shown = newest(connection)
     if since > shown.size:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--since",
             "the log has fewer entries than the older checkpoint",
-            where="--since",
-            got=f"{since}, and {shown.size} entries",
-            remedy="if the checkpoint is this log's, the log was cut: run 'gemel audit verify' with it",
+            f"{since}, and {shown.size} entries",
+            "if the checkpoint is this log's, the log was cut: run 'gemel audit verify' with it",
         )
 
     def hash_of(height: int, position: int) -> bytes:

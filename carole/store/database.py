@@ -39,18 +39,7 @@ _VANISHED = "nothing more is written: put the same file back, or stop Carole and
 
 
 class DatabaseFile:
-    """The file of one database.
-
-    Parameters
-    ----------
-    create
-        Whether a missing one is made.
-
-    Raises
-    ------
-    GemelError
-        DATABASE if it is missing.
-    """
+    """The file of one database."""
 
     def __init__(self, path: Path, *, create: bool) -> None:
         self._path = path
@@ -92,13 +81,7 @@ Prepare = Callable[[Connection, str], None]
 
 
 def newest_schema(connection: Connection, where: str) -> None:
-    """Refuse a database whose schema is not the newest.
-
-    Raises
-    ------
-    GemelError
-        DATABASE, with the command that helps.
-    """
+    """Refuse a database whose schema is not the newest."""
     version = schema_version(connection)
     if version == STORE:
         return

@@ -60,13 +60,7 @@ class Quota:
         self._check_stored(connection, side, total_bytes, not_(dropped))
 
     def check_transfer(self, connection: Connection, side: Side, total_bytes: int) -> None:
-        """Refuse granted columns, of about so many bytes, above the quota.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_LIMIT.
-        """
+        """Refuse granted columns, of about so many bytes, above the quota."""
         self._check_stored(connection, side, total_bytes)
 
     def _check_stored(

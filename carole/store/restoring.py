@@ -31,7 +31,7 @@ from gemel.carole.store.tables import audit_checkpoints, meta, payloads, project
 from gemel.carole.store.view import RESTORED, newest_restoration, read_project
 from gemel.common.audit import AuditEntry, Checkpoint, merkle
 from gemel.common.audit.restoration import RestorationDecision
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.identity import Identity
 from gemel.common.parties import CUSTODIANS, Role
 
@@ -178,11 +178,10 @@ class Restorations:
             mine = entries.c.actor == made.member, entries.c.action == str(Action.ACCEPT_RESTORE), since
             done = connection.execute(select(entries.c.project).where(*mine)).scalars().all()
             if newest_restoration(connection) != made.restoration or len(done) >= MAX_RECORDED:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    project,
                     f"at most {MAX_RECORDED} acceptances of a restoration are recorded for which nothing waits",
-                    where=project,
-                    got=f"{len(done)}, and restoration {made.restoration}",
+                    f"{len(done)}, and restoration {made.restoration}",
                 )
             if project not in done:
                 audit.append(connection, self._clock(), project, [Entry(made.member, Action.ACCEPT_RESTORE, details)])

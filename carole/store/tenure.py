@@ -109,15 +109,7 @@ def _now(connection: Connection) -> ColumnElement[int]:
 
 
 class Renewal:
-    """Renews the tenure from a thread, and reports when it cannot.
-
-    Parameters
-    ----------
-    renewed
-        Renews once; False when another has taken over.
-    report
-        Called with every change of the standing, and after a loss never again.
-    """
+    """Renews the tenure from a thread, and reports when it cannot."""
 
     def __init__(self, renewed: Callable[[], bool], report: Callable[[Standing], None]) -> None:
         self._renewed = renewed

@@ -136,24 +136,12 @@ class Held:
 
 
 def lock_project(connection: Connection, name: str) -> Held:
-    """Read a project and lock it against other writers until the transaction ends.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND.
-    """
+    """Read a project and lock it against other writers until the transaction ends."""
     return _one(connection, name, lock=True)
 
 
 def read_project(connection: Connection, name: str) -> Held:
-    """Read a project.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND.
-    """
+    """Read a project."""
     return _one(connection, name, lock=False)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.keys.signing_purpose import SigningPurpose
 
@@ -91,4 +91,4 @@ def check_contributed(stated: int, contributed: int, where: str) -> None:
 
 
 def _wrong(where: str, what: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, f"a statement about a file has {what}", where=f"file.{where}", got=got)
+    return parameter(f"file.{where}", f"a statement about a file has {what}", got)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 MIN_REASON = 10
 MAX_REASON = 1000
@@ -19,11 +19,10 @@ def normalized_reason(reason: str) -> str:
     """
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "reason",
             f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
-            where="reason",
-            got=f"{len(text)} characters",
-            remedy="state the grounds so that a reader of the audit log understands them years later",
+            f"{len(text)} characters",
+            "state the grounds so that a reader of the audit log understands them years later",
         )
     return text

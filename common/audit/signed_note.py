@@ -117,13 +117,7 @@ def sign_note(identity: Identity, log: str, size: int, root: bytes) -> bytes:
 
 
 def verify_note(linker: PublicIdentity, content: bytes, log: str, size: int, root: bytes) -> None:
-    """Refuse what is no signature of the log's own over a checkpoint's note.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE.
-    """
+    """Refuse what is no signature of the log's own over a checkpoint's note."""
     identifier, signature = content[:KEY_ID_BYTES], content[KEY_ID_BYTES:]
     right = identifier == key_id(origin(log), _ED25519, linker)
     if not right or not linker.is_text_signed(signature, note_text(log, size, root)):

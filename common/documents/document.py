@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, ValidationError
 
 from gemel.common.described_model import DescribedModel
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 
 MAX_BYTES = 64 << 20
 """Longest document that is read."""
@@ -96,5 +96,5 @@ def _refused(error: ValidationError, where: str) -> GemelErrors:
     for entry in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_SHOWN]:
         place = where + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in entry["loc"])
         words = entry["msg"].removeprefix("Value error, ")
-        found.append(GemelError(ErrorCode.PARAMETER, words, where=place))
+        found.append(parameter(place, words))
     return GemelErrors(ErrorCode.PARAMETER, found, where=where)

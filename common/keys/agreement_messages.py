@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.encapsulation import part_bytes
 from gemel.common.keys.ephemeral import PUBLIC_LENGTHS
 from gemel.common.keys.framing import FramingError, Part, frame, unframe
@@ -47,23 +47,13 @@ class Terms:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.project.encode()) <= PROJECT_LIMIT:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"a project's name has 1 to {PROJECT_LIMIT} bytes", where="seed agreement"
-            )
+            raise parameter("seed agreement", f"a project's name has 1 to {PROJECT_LIMIT} bytes")
         if len(self.encoding_digest) != DIGEST_BYTES:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                f"an encoding digest has {DIGEST_BYTES} bytes",
-                where="seed agreement",
-                got=f"{len(self.encoding_digest)} bytes",
+            raise parameter(
+                "seed agreement", f"an encoding digest has {DIGEST_BYTES} bytes", f"{len(self.encoding_digest)} bytes"
             )
         if not 0 <= self.epoch < 2**32:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "an epoch must be between 0 and 2^32 - 1",
-                where="seed agreement",
-                got=str(self.epoch),
-            )
+            raise parameter("seed agreement", "an epoch must be between 0 and 2^32 - 1", str(self.epoch))
 
     @property
     def parts(self) -> tuple[bytes, bytes, bytes]:
@@ -109,13 +99,7 @@ class Confirmation:
 
 
 def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Offer:
-    """Read an offer that `sender` must have signed.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE if it is not a well-formed offer, or not of that identity; WRONG_STATE if it is by another suite.
-    """
+    """Read an offer that `sender` must have signed."""
     lengths = [part_bytes(side, suite) for side in Side]
     keys = [
         Part.fixed("identity", PUBLIC_BYTES),
@@ -132,14 +116,7 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite 
 
 
 def read_confirmation(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Confirmation:
-    """Read a confirmation that `sender` must have signed.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE if it is not a well-formed confirmation, or not of that identity; WRONG_STATE if it is by another
-        suite.
-    """
+    """Read a confirmation that `sender` must have signed."""
     terms, side, (transcript, canary, mac) = _read(
         message,
         suite,

@@ -17,19 +17,7 @@ _MARKS = {Suite.DEFAULT: b"gemel seed agreement state 1", Suite.APPROVED: b"geme
 
 @dataclass(frozen=True)
 class AgreementState:
-    """An agreement, as far as it has come.
-
-    Attributes
-    ----------
-    identity, peer
-        The own public identity and the other custodian's, raw.
-    ephemeral
-        The own private key on the curve, raw.
-    encapsulation
-        The own half of ML-KEM; empty where it answers an offer that has not arrived.
-    peer_offer, canary, peer_confirmation
-        Empty where there is none yet.
-    """
+    """An agreement, as far as it has come."""
 
     suite: Suite
     terms: Terms

@@ -62,13 +62,7 @@ def mark_of(recipient: SealingPublicKey) -> bytes:
 
 
 def domain_of(mark: bytes) -> bytes:
-    """What begins the framed context under this mark.
-
-    Raises
-    ------
-    UnopenedError
-        If it is the mark of no version.
-    """
+    """What begins the framed context under this mark."""
     if mark not in _DOMAINS:
         raise UnopenedError("the message does not begin as a sealed message that this version reads")
     return _DOMAINS[mark]
@@ -80,26 +74,14 @@ def header_bytes(mark: bytes) -> int:
 
 
 def new_content_key(recipient: SealingPublicKey, info: bytes) -> tuple[bytes, bytes]:
-    """A content key for one message, and the header that brings it to `recipient`.
-
-    Raises
-    ------
-    ValueError
-        If the recipient's X25519 key is a point of low order: everyone would know the secret.
-    """
+    """A content key for one message, and the header that brings it to `recipient`."""
     content_key = secrets.token_bytes(_CONTENT_KEY_BYTES)
     sealed = hpke_suite(recipient.suite).encrypt(content_key, recipient.hpke, info=info)
     return content_key, mark_of(recipient) + sealed
 
 
 def read_content_key(key: SealingKey, header: bytes, info: bytes) -> bytes:
-    """The content key in a header of `header_bytes`.
-
-    Raises
-    ------
-    UnopenedError
-        If none of the recipient's keys opens it under this context.
-    """
+    """The content key in a header of `header_bytes`."""
     mark, rest = header[:MARK_BYTES], header[MARK_BYTES:]
     suite = Suite.APPROVED if mark == APPROVED else Suite.DEFAULT
     keys = [each for each in key.keys if each.public.suite is suite]

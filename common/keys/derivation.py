@@ -21,7 +21,7 @@ from typing import NoReturn
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.framing import frame
 from gemel.common.suite import Suite
 
@@ -71,12 +71,11 @@ class Seed:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SEED_BYTES or len(set(secret)) == 1:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "seed",
                 f"a seed is {SEED_BYTES} random bytes",
-                where="seed",
-                got=f"{len(secret)} bytes" if len(secret) != SEED_BYTES else "the same byte throughout",
-                remedy="agree a seed through the service, or exchange a seed file made by it",
+                f"{len(secret)} bytes" if len(secret) != SEED_BYTES else "the same byte throughout",
+                "agree a seed through the service, or exchange a seed file made by it",
             )
         self._secret = bytes(secret)
 
@@ -179,19 +178,11 @@ def _expand(
     length: int,
 ) -> bytes:
     if len(encoding_digest) != DIGEST_BYTES:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"the encoding digest must have {DIGEST_BYTES} bytes",
-            where="key derivation",
-            got=f"{len(encoding_digest)} bytes",
+        raise parameter(
+            "key derivation", f"the encoding digest must have {DIGEST_BYTES} bytes", f"{len(encoding_digest)} bytes"
         )
     if not 0 <= epoch < 2**32:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "the epoch must be a number from 0 to 2^32 - 1",
-            where="key derivation",
-            got=str(epoch),
-        )
+        raise parameter("key derivation", "the epoch must be a number from 0 to 2^32 - 1", str(epoch))
     parts = (
         purpose.value.encode(),
         encoding_digest,

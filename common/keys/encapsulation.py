@@ -91,13 +91,7 @@ class _Answerer:
 
 
 def encapsulation(side: Side, state: bytes | None = None, suite: Suite = Suite.DEFAULT) -> Encapsulation:
-    """The half of the custodian on `side`: a new one, or that of a state, by the suite's ML-KEM.
-
-    Raises
-    ------
-    ValueError
-        If the state is malformed.
-    """
+    """The half of the custodian on `side`: a new one, or that of a state, by the suite's ML-KEM."""
     if side is next(iter(Side)):
         kind = MLKEM1024PrivateKey if suite is Suite.APPROVED else MLKEM768PrivateKey
         return _Holder(kind.generate() if state is None else kind.from_seed_bytes(state))

@@ -29,13 +29,7 @@ STATE_LENGTHS = {Suite.DEFAULT: PUBLIC_BYTES, Suite.APPROVED: _P384_PRIVATE_BYTE
 
 
 class Ephemeral:
-    """One custodian's key.
-
-    Parameters
-    ----------
-    key
-        Private; its curve is the suite's.
-    """
+    """One custodian's key."""
 
     def __init__(self, key: X25519PrivateKey | EllipticCurvePrivateKey) -> None:
         self._key = key

@@ -27,15 +27,7 @@ _OCTETS = bytes([4, PUBLIC_BYTES])
 
 
 class Pkcs11Signer:
-    """A `Signer` on a token, once it is `checked`.
-
-    Parameters
-    ----------
-    token
-        Where the key is.
-    key
-        Label of its two halves.
-    """
+    """A `Signer` on a token, once it is `checked`."""
 
     def __init__(self, token: Pkcs11Token, key: str) -> None:
         self._token, self._key = token, key
@@ -109,20 +101,7 @@ KIND = "ed25519"
 
 
 class TransitSigner:
-    """A `Signer` in a vault, once it is `checked`.
-
-    Parameters
-    ----------
-    place
-        Where its key is, of type `KIND`.
-    version
-        Of the key.
-
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING if the extra ``vault`` is not installed.
-    """
+    """A `Signer` in a vault, once it is `checked`."""
 
     def __init__(self, place: VaultPlace, version: int) -> None:
         self._engine = TransitEngine(place, IDENTITY)

@@ -78,23 +78,7 @@ class PublicKey:
 
 
 def load_keys(path: Path, content: str) -> list[object]:
-    """The private keys in a file of unencrypted PKCS #8 blocks that only its owner may read.
-
-    Parameters
-    ----------
-    content
-        What the file holds, for messages.
-
-    Returns
-    -------
-    list
-        In the order of the file; empty if it holds anything but such blocks. Their types are not checked.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file is missing or open to others.
-    """
+    """The private keys in a file of unencrypted PKCS #8 blocks that only its owner may read."""
     pem = read_private(path, content)
     if _BLOCK.sub(b"", pem).strip():
         return []
@@ -105,18 +89,7 @@ def load_keys(path: Path, content: str) -> list[object]:
 
 
 def save_keys(path: Path, *keys: StoredKey, replace: bool = False) -> None:
-    """Write private keys to a file of mode 0600, in unencrypted PKCS #8 blocks.
-
-    Parameters
-    ----------
-    replace
-        Replace an existing file, which is otherwise never overwritten.
-
-    Raises
-    ------
-    GemelError
-        EXISTS or CONFIGURATION.
-    """
+    """Write private keys to a file of mode 0600, in unencrypted PKCS #8 blocks."""
     form = serialization.PrivateFormat.PKCS8
     blocks = [key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()) for key in keys]
     write_private(path, b"".join(blocks), replace=replace)

@@ -16,17 +16,7 @@ Name = Annotated[str, Field(min_length=1, max_length=64)]
 
 @dataclass(frozen=True)
 class KeyUse:
-    """What a key in such a place is for, in messages.
-
-    Attributes
-    ----------
-    keys
-        What it is, after "the".
-    section
-        Of the configuration.
-    command
-        Makes it.
-    """
+    """What a key in such a place is for, in messages."""
 
     keys: str
     section: str

@@ -53,13 +53,7 @@ class KeyWrapper(Protocol):
 
 
 class KeyWrappers:
-    """Several wrappers: the first wraps, each unwraps what is its own.
-
-    Parameters
-    ----------
-    wrappers
-        At least one.
-    """
+    """Several wrappers: the first wraps, each unwraps what is its own."""
 
     def __init__(self, wrappers: Sequence[KeyWrapper]) -> None:
         self._wrappers = tuple(wrappers)

@@ -12,7 +12,7 @@ from typing import NoReturn
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.derivation import KEY_BYTES, FieldKeys
 from gemel.common.keys.framing import frame
 from gemel.common.suite import Suite
@@ -35,10 +35,7 @@ class NoiseKey:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != NOISE_KEY_BYTES:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"a noise key is {NOISE_KEY_BYTES} random bytes", where="noise key",
-                got=f"{len(secret)} bytes",
-            )  # fmt: skip
+            raise parameter("noise key", f"a noise key is {NOISE_KEY_BYTES} random bytes", f"{len(secret)} bytes")
         self._secret = bytes(secret)
 
     @classmethod

@@ -22,25 +22,7 @@ _ONE_THREAD = threading.RLock()
 
 
 class Pkcs11Token:
-    """A token, once it is used.
-
-    Parameters
-    ----------
-    place
-        Library, label and PIN.
-    use
-        What its keys are for.
-
-    Attributes
-    ----------
-    library
-        The package ``pkcs11``.
-
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING if the extra ``pkcs11`` is not installed; CONFIGURATION if the PIN cannot be read.
-    """
+    """A token, once it is used."""
 
     def __init__(self, place: TokenPlace, use: KeyUse) -> None:
         self.label = place.token

@@ -14,15 +14,7 @@ from gemel.common.keys.pkcs11_token import Pkcs11Token
 
 
 class Pkcs11Wrapper:
-    """A `KeyWrapper` on a token, once it is `checked`.
-
-    Parameters
-    ----------
-    token
-        Where the keys are.
-    keys
-        Labels of AES-256 keys on it, in the order they came into use; the last is the current one.
-    """
+    """A `KeyWrapper` on a token, once it is `checked`."""
 
     def __init__(self, token: Pkcs11Token, keys: Sequence[str]) -> None:
         self._token = token

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
 from gemel.common.keys.private_files import read_private, write_private
 
@@ -33,11 +33,8 @@ def new_seed_file(path: Path, project: str) -> Seed:
         written.
     """
     if not re.fullmatch(_LINES[1], f"project {project}"):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "a project's name has 1 to 64 of the characters a-z, 0-9 and -",
-            where=str(path),
-            got=f"{len(project)} characters",
+        raise parameter(
+            str(path), "a project's name has 1 to 64 of the characters a-z, 0-9 and -", f"{len(project)} characters"
         )
     seed = Seed.generate()
     write_private(path, seed_text(seed, project).encode("ascii"))

@@ -24,13 +24,7 @@ _DOMAINS = {
 
 @dataclass(frozen=True)
 class Transcript:
-    """The seed of one agreement and both sides' confirmation keys, bound to everything the two have exchanged.
-
-    Parameters
-    ----------
-    digest
-        SHA-256 over terms, identities, ephemeral keys and parts of ML-KEM; public.
-    """
+    """The seed of one agreement and both sides' confirmation keys, bound to everything the two have exchanged."""
 
     digest: bytes
     seed: Seed = field(repr=False)

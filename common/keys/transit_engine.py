@@ -17,20 +17,7 @@ TIMEOUT_SECONDS = 10
 
 
 class TransitEngine:
-    """One key of an engine.
-
-    Parameters
-    ----------
-    place
-        Where it is. The vault's token is read again at each call, so that an agent may renew it.
-    use
-        What it is for.
-
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING if the extra ``vault`` is not installed.
-    """
+    """One key of an engine."""
 
     def __init__(self, place: VaultPlace, use: KeyUse) -> None:
         self._hvac = _library()

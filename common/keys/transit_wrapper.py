@@ -21,18 +21,7 @@ MAX_VERSIONS = 100_000
 
 
 class TransitWrapper:
-    """A `KeyWrapper` in a vault, once it is `checked`.
-
-    Parameters
-    ----------
-    place
-        Where its key is, of type `KIND`.
-
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING if the extra ``vault`` is not installed.
-    """
+    """A `KeyWrapper` in a vault, once it is `checked`."""
 
     def __init__(self, place: VaultPlace) -> None:
         self._engine = TransitEngine(place, WRAPPING)

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 LanguageCode = Literal["en", "de", "fr"]
 """A language that reports can have, by its code in HTML."""
@@ -57,12 +57,11 @@ _current: ContextVar[Language] = ContextVar("language", default=_WRITING["en"])
 @cache
 def _language(code: str) -> Language:
     if code not in _WRITING:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "language",
             "expected a language in which reports are written",
-            where="language",
-            got=repr(code)[:20],
-            remedy=f"give one of {', '.join(LANGUAGES)}",
+            repr(code)[:20],
+            f"give one of {', '.join(LANGUAGES)}",
         )
     return _WRITING[code] if code == "en" else _with_catalogue(code, f"{code}.mo")
 

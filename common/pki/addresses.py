@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 
 def host_of(address: str, option: str = "--address") -> tuple[str, str]:
@@ -19,12 +19,11 @@ def host_of(address: str, option: str = "--address") -> tuple[str, str]:
     bare = host.removeprefix("[").removesuffix("]")
     whole = bool(bare) and (":" not in bare or host == f"[{bare}]")
     if not whole or not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            option,
             "expected host:port, with a port of 1 to 65535",
-            where=option,
-            got=repr(address[:80]),
-            remedy="write carole.example.org:7443, 192.0.2.7:7443 or [2001:db8::7]:7443",
+            repr(address[:80]),
+            "write carole.example.org:7443, 192.0.2.7:7443 or [2001:db8::7]:7443",
         )
     return bare, port
 

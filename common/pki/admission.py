@@ -35,20 +35,7 @@ MAX_RSA_BITS, RSA_EXPONENT = 4096, 65537
 def check_chain(
     chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], now: datetime, where: str
 ) -> None:
-    """Refuse a leaf from which no chain leads to one of `authorities`.
-
-    Parameters
-    ----------
-    chain
-        The leaf, and the intermediate authorities that its holder has shown with it, in any order.
-    authorities
-        Those that are pinned, and no other: roots, or intermediate ones.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE.
-    """
+    """Refuse a leaf from which no chain leads to one of `authorities`."""
     leaf, *intermediates = chain
     if is_authority(leaf):
         raise GemelError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")

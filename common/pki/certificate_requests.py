@@ -30,13 +30,7 @@ def new_request(key: ec.EllipticCurvePrivateKey, name: str, role: Role, names: N
 
 
 def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
-    """A request whose sender holds the private key.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if it is malformed or not signed by its own key.
-    """
+    """A request whose sender holds the private key."""
     try:
         request = x509.load_pem_x509_csr(pem)
         valid = request.is_signature_valid

@@ -138,13 +138,7 @@ def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
 
 
 def read_certificate(pem: bytes, where: str) -> x509.Certificate:
-    """The one certificate in `pem`.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if there is none, more than one, or it is malformed.
-    """
+    """The one certificate in `pem`."""
     certificates = read_certificates(pem, where)
     if len(certificates) != 1:
         raise GemelError(

@@ -62,13 +62,7 @@ class CertifiedNames:
 
 
 def host_name(text: str) -> str:
-    """A host's name as a certificate has it.
-
-    Raises
-    ------
-    ValueError
-        For an address, or what is no name.
-    """
+    """A host's name as a certificate has it."""
     try:
         names = Names.of([text])
     except GemelError as error:
@@ -79,13 +73,7 @@ def host_name(text: str) -> str:
 
 
 def spiffe_id(text: str) -> str:
-    """A SPIFFE ID with a path.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-    """
+    """A SPIFFE ID with a path."""
     if len(text) > _MAX_SPIFFE or not _SPIFFE.fullmatch(text):
         raise ValueError("expected a SPIFFE ID such as spiffe://example.org/gemel/alice")
     return text

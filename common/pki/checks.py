@@ -42,13 +42,7 @@ def is_authority(certificate: x509.Certificate) -> bool:
 
 
 def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now: datetime, where: str) -> None:
-    """Refuse a leaf that `authority` did not issue directly, or if either certificate is outside its dates.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE.
-    """
+    """Refuse a leaf that `authority` did not issue directly, or if either certificate is outside its dates."""
     if not is_authority(authority):
         raise GemelError(ErrorCode.CERTIFICATE, "the pinned authority may not sign certificates", where=where)
     if is_authority(certificate):

@@ -50,13 +50,7 @@ def _named(members: Members, party: ComputeParty, name: str) -> Member:
 
 
 def require_apart(members: Iterable[Member]) -> None:
-    """Refuse members of whom two have a name, or a key of a certificate, identity or seal, in common.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION.
-    """
+    """Refuse members of whom two have a name, or a key of a certificate, identity or seal, in common."""
     owners: dict[tuple[str, object], Member] = {}
     for member in members:
         for what in _belongings(member):

@@ -45,13 +45,7 @@ def _sealing(text: str) -> str:
 
 
 def member_name(text: str) -> str:
-    """The name itself, if it is valid for a member.
-
-    Raises
-    ------
-    ValueError
-        If not.
-    """
+    """The name itself, if it is valid for a member."""
     if not NAME.fullmatch(text):
         raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
     return text

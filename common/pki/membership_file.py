@@ -18,7 +18,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from gemel.common.configuration import MAX_BYTES, Address, Configuration, parse_configuration
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.fingerprint import fingerprint
 from gemel.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
 from gemel.common.pki.certified_names import PinnedKey
@@ -53,11 +53,6 @@ _ROOM = 1 << 28
 def authentication_key(content: bytes) -> bytes:
     """What all members' digits follow from: 32 bytes of a file's canonical bytes.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER where the system's cryptography has no scrypt, or not the memory for it.
-
     Notes
     -----
     Some tenths of a second, and 128 MiB.
@@ -65,10 +60,9 @@ def authentication_key(content: bytes) -> bytes:
     try:
         return hashlib.scrypt(fingerprint(content), salt=_SALT, n=_COST, r=_BLOCK, p=_LANES, maxmem=_ROOM, dklen=32)
     except (AttributeError, ValueError, MemoryError):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "authentication string",
             "the digits to be read out need scrypt with 128 MiB, which the cryptography of this machine refuses",
-            where="authentication string",
             remedy="compare the digest of the list by `gemel party accept`, as docs/certificates.md says",
         ) from None
 

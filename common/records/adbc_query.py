@@ -21,19 +21,7 @@ from gemel.common.records.table import SourceTable, require_columns
 
 
 def adbc_batches(url: str, query: str, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Run the query and read the selected columns, or all, as text, some rows at a time.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for a database that is not read in this way, MODULE_MISSING for a missing driver, SOURCE when the
-        database refuses or a type or value has no text, FIELD_MISSING for a column that the query does not give.
-    """
+    """Run the query and read the selected columns, or all, as text, some rows at a time."""
     database = database_of(url)
     dbapi = _module(f"{database.driver}.dbapi")
     # It may end in a comment, which is to end before what the drivers and we put behind it.
@@ -55,13 +43,7 @@ def adbc_batches(url: str, query: str, columns: Sequence[str] | None) -> Iterato
 
 
 def database_of(url: str) -> Database:
-    """The database that a URL names, whose driver is installed; it is not called yet.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, MODULE_MISSING.
-    """
+    """The database that a URL names, whose driver is installed; it is not called yet."""
     database = DATABASES.get(parts(url).drivername.partition("+")[0])
     if database is None:
         raise bad_url(f"ADBC reads {' and '.join(DATABASES)} alone", "name a driver of SQLAlchemy's in the URL")

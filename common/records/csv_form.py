@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.errors import ErrorCode, GemelError, file_error, parameter
 from gemel.common.records.sources import DETECT, CsvSource, Source, known_encoding, one_character
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -68,12 +68,11 @@ class CsvOptions:
         pairs = []
         for option, values in (("--encoding", encodings), ("--separator", separators)):
             if len(values) > 2:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    option,
                     "there are two files",
-                    where=option,
-                    got=f"{len(values)} values",
-                    remedy="give it once for both, or twice: for Alice's file, then for Bob's",
+                    f"{len(values)} values",
+                    "give it once for both, or twice: for Alice's file, then for Bob's",
                 )
             pairs.append([values[0], values[-1]] if values else [None, None])
         alice, bob = (cls(encoding, separator).checked() for encoding, separator in zip(*pairs, strict=True))
@@ -93,7 +92,7 @@ def _check(option: str, value: str | None, check: Callable[[str], str]) -> None:
     try:
         check(value)
     except ValueError as error:
-        raise GemelError(ErrorCode.PARAMETER, str(error), where=option, got=repr(value[:40])) from None
+        raise parameter(option, str(error), repr(value[:40])) from None
 
 
 def csv_source(path: Path, given: CsvOptions) -> CsvSource:
@@ -133,13 +132,7 @@ def csv_source(path: Path, given: CsvOptions) -> CsvSource:
 
 
 def as_found(source: CsvSource) -> CsvSource:
-    """The same with what it leaves to be found, an encoding or a separator that is ``detect``.
-
-    Raises
-    ------
-    GemelError
-        As `csv_source`.
-    """
+    """The same with what it leaves to be found, an encoding or a separator that is ``detect``."""
     if DETECT not in (source.encoding, source.separator):
         return source
     kept = (None if given == DETECT else given for given in (source.encoding, source.separator))

@@ -60,13 +60,7 @@ def no_text(column: str, kind: str) -> GemelError:
 
 
 def cell_text(value: object, column: str) -> str | None:
-    """A cell as the text a person would write.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for bytes and containers.
-    """
+    """A cell as the text a person would write."""
     match value:
         case None:
             return None
@@ -96,22 +90,7 @@ def cell_text(value: object, column: str) -> str | None:
 
 
 def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
-    """`cell_text` of each value of a column of text, numbers, booleans, dates or times without a zone.
-
-    Parameters
-    ----------
-    values
-        What Python's own types cannot hold is refused.
-    column
-        Its name, for messages.
-    before
-        Rows of the query before these, for messages.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a date or time that is out of range, by its row, and for any other type.
-    """
+    """`cell_text` of each value of a column of text, numbers, booleans, dates or times without a zone."""
     kind = values.dtype
     _check_range(values, column, before)
     if kind == pl.String:
@@ -151,11 +130,6 @@ def zoned_text(values: pl.Series, column: str, zone: zoneinfo.ZoneInfo, before: 
     """`cell_text` of moments in UTC as a clock in a time zone showed them.
 
     By Python's own table of zones, which drivers use too; polars has another, which differs for years before 1970.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a moment that is out of range, by its row.
     """
     _check_range(values, column, before)
     texts: list[str | None] = []

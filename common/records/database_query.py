@@ -25,19 +25,7 @@ _ROWS_AT_ONCE = 20_000
 
 
 def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Run the query and read the selected columns, or all, as text, some rows at a time.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for a missing or malformed URL, MODULE_MISSING for a missing driver, SOURCE when the database
-        refuses, FIELD_MISSING for a column that the query does not give.
-    """
+    """Run the query and read the selected columns, or all, as text, some rows at a time."""
     url = stated_url(source)
     if is_adbc(url):
         from gemel.common.records.adbc_query import adbc_batches

@@ -13,13 +13,7 @@ from gemel.common.records.sources import DatabaseSource
 
 
 def stated_url(source: DatabaseSource) -> str:
-    """The URL of a source, as it is written.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for an environment variable that is not set; as `read_private`.
-    """
+    """The URL of a source, as it is written."""
     if source.url_file is not None:
         return read_private(source.url_file, "the database's URL").decode("utf-8", errors="replace").strip()
     if source.url_variable is not None:

@@ -34,20 +34,7 @@ _CLOCK = r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)?$"
 
 
 def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns of a sheet, or all that have a name, as text; rows without any cell are skipped.
-
-    Yields
-    ------
-    SourceTable
-        One; its positions are the sheet's own row numbers.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a file that cannot be read, is too large or no workbook, for several sheets of which none is named,
-        and for a time without a date or a date before March 1900; NOT_FOUND for a sheet that is not there;
-        EMPTY_SOURCE for a sheet without a header; FIELD_MISSING for a missing column; MODULE_MISSING without fastexcel.
-    """
+    """Read the selected columns of a sheet, or all that have a name, as text; rows without any cell are skipped."""
     sheet, cells = _cells(source)
     where = f"{source.path}, sheet {sheet}"
     filled = [number for number, row in enumerate(cells.iter_rows()) if any(cell and cell.strip() for cell in row)][:1]

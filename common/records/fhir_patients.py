@@ -62,17 +62,6 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
     """Read the selected columns, or all, as text, some lines at a time; empty lines are skipped.
 
     Where identifiers are selected, the file is read twice, first for the systems that occur.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a file that cannot be read and, by its line, for what is no Patient; TEXT_ENCODING for a line that
-        is not UTF-8; FIELD_MISSING for a column that is not in the list, or an identifier whose system never occurs.
     """
     path, where = source.path, str(source.path)
     available = list(_COLUMNS)

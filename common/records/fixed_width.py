@@ -23,19 +23,7 @@ _ROWS_AT_ONCE = 50_000
 
 
 def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns, or all, as text, some lines at a time; wholly empty lines are skipped.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a file that cannot be read and for a line that is too short; TEXT_ENCODING for bytes that are not in
-        the encoding; FIELD_MISSING for a column that the configuration does not name.
-    """
+    """Read the selected columns, or all, as text, some lines at a time; wholly empty lines are skipped."""
     path, where = source.path, str(source.path)
     names = [column.name for column in source.columns]
     chosen = names if columns is None else columns

@@ -33,19 +33,7 @@ _MADE = {"birth_date": (*_BIRTH, "birth_datetime"), "sex": ("gender_concept_id",
 
 
 def omop_batches(source: OmopSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns of both tables, or all, as text, some persons at a time.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows; its positions are those of person.
-
-    Raises
-    ------
-    GemelError
-        As `csv_batches` and `parquet_batches`; FIELD_MISSING for a column that is in neither table; SOURCE for a place
-        that is in location twice, and for persons whose place is not there.
-    """
+    """Read the selected columns of both tables, or all, as text, some persons at a time."""
     persons = _names(source.person, source)
     places = [] if source.location is None else _names(source.location, source)
     own = {name.lower(): name for name in persons}

@@ -22,16 +22,6 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
     """Read the selected columns of a Parquet file, or all, as text, some rows at a time.
 
     Columns of numbers and times are read twice: how they are written depends on all of their values.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a file that cannot be read, is no Parquet or is cut short; FIELD_MISSING for a missing column.
     """
     path = source.path
     with _refusing(path):
@@ -41,13 +31,7 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
 
 
 def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
-    """Some columns of a Parquet file, or all, of their own types.
-
-    Raises
-    ------
-    GemelError
-        As `parquet_batches`.
-    """
+    """Some columns of a Parquet file, or all, of their own types."""
     with _refusing(path):
         stored = list(pl.read_parquet_schema(path))
         chosen = stored if names is None else list(names)

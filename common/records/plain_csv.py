@@ -24,29 +24,7 @@ _NEVER = b'\r\n"\0'
 
 
 class PlainReader:
-    """Reads the selected columns of a file as far as it is plain.
-
-    Parameters
-    ----------
-    file
-        At its beginning. It is left at the first byte that was not read.
-    separator
-        The character between two cells.
-    columns
-        Names of the selected columns; None: all, if each has a name.
-
-    Attributes
-    ----------
-    names
-        Of all columns, in the order of the file; empty where the first line is not plain, and nothing was read.
-    lines
-        Number of lines that were read, the first among them.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
+    """Reads the selected columns of a file as far as it is plain."""
 
     def __init__(self, file: IO[bytes], separator: str, columns: Sequence[str] | None) -> None:
         self._file, self._columns = file, columns

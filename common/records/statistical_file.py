@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.missing_module import missing_module
 from gemel.common.records.sources import StatisticalSource
 from gemel.common.records.table import SourceTable, require_columns
@@ -39,19 +39,7 @@ Labels = Mapping[str, Mapping[object, str]]
 
 
 def statistical_batches(source: StatisticalSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns of a file, or all, as text, some rows at a time.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a file that cannot be read or is not of its ending's kind; FIELD_MISSING for a missing column;
-        MODULE_MISSING without pyreadstat; PARAMETER where labels are read and two codes have one.
-    """
+    """Read the selected columns of a file, or all, as text, some rows at a time."""
     path = source.path
     described = _described(path, source.encoding)
     stored = list(described.column_names)
@@ -76,13 +64,7 @@ def labels(path: Path) -> Labels:
 
 
 def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
-    """Some columns of a file, or all, of their own types: whole numbers as integers.
-
-    Raises
-    ------
-    GemelError
-        As `statistical_batches`.
-    """
+    """Some columns of a file, or all, of their own types: whole numbers as integers."""
     stored = list(_described(path).column_names)
     chosen = stored if names is None else list(names)
     require_columns(stored, chosen, str(path))
@@ -103,10 +85,9 @@ def with_labels(table: pl.DataFrame, found: Labels, path: Path) -> pl.DataFrame:
         if not own or table[name].dtype == pl.Null:
             continue
         if len(set(own.values())) < len(own):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"{path}, column {name}",
                 "two codes have the same label, and would become one category",
-                where=f"{path}, column {name}",
                 remedy="take the codes (`values: codes`), or mend the labels",
             )
         column = _whole(table[name])

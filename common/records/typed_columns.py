@@ -16,26 +16,7 @@ Frames = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
 def text_tables(
     stored: Sequence[str], undecided: Collection[str], frames: Frames, columns: Sequence[str] | None, where: str
 ) -> Iterator[SourceTable]:
-    """The selected columns of a file, or all, as text; `undecided` ones are read twice.
-
-    Parameters
-    ----------
-    stored
-        Names of the file's columns, which may have blanks at their ends.
-    undecided
-        Those of them that may be written in a shorter way if all values can (`can_shorten`).
-    frames
-        Reads the file.
-    columns
-        Names without blanks at their ends.
-    where
-        The file, for messages.
-
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING for a missing column, SOURCE for one of a type without a text form.
-    """
+    """The selected columns of a file, or all, as text; `undecided` ones are read twice."""
     names = [name.strip() for name in stored]
     columns = names if columns is None else columns
     require_columns(names, columns, where)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.records import csv_form, statistical_file
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.parquet_file import read_typed
@@ -25,7 +25,7 @@ def chosen_values(text: str) -> Values:
         return "codes"
     if text == "labels":
         return "labels"
-    raise GemelError(ErrorCode.PARAMETER, "must be `codes` or `labels`", where="--values", got=text)
+    raise parameter("--values", "must be `codes` or `labels`", text)
 
 
 @dataclass(frozen=True)

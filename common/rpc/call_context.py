@@ -19,15 +19,7 @@ class AbortedError(Exception):
 
 
 class CallContext:
-    """One call.
-
-    Parameters
-    ----------
-    context
-        gRPC's own, which belongs to the event loop; everything needed later is read from it here.
-    may_wait
-        Whether the method may hold the call until there is news (see `common.rpc.fairness`).
-    """
+    """One call."""
 
     def __init__(self, context: grpc.aio.ServicerContext, may_wait: bool) -> None:
         self.may_wait = may_wait

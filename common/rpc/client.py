@@ -27,13 +27,7 @@ from gemel.common.rpc.status import from_rpc_error, passes
 
 
 class GuardedChannel(grpc.Channel):  # type: ignore[misc]
-    """Another channel, of which nothing is prepared while, or after, it is closed.
-
-    Raises
-    ------
-    ValueError
-        By each of its methods but `close`, once it is closed; so do calls that gRPC's own has prepared.
-    """
+    """Another channel, of which nothing is prepared while, or after, it is closed."""
 
     def __init__(self, channel: grpc.Channel) -> None:
         self._channel = channel

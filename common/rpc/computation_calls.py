@@ -88,11 +88,6 @@ class ComputationCalls:
         ----------
         total_bytes
             Of the set, by the layout.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if a chunk has another length than by the layout.
         """
         for index in range(chunk_count(requested_bytes)):
             request = computation_pb2.FetchSetRequest(

@@ -40,19 +40,7 @@ Behaviour = Callable[[Any, Any], Any]
 
 
 class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Runs every handler on a thread, once it is its caller's turn.
-
-    Parameters
-    ----------
-    gate, recorder
-        Wrapped around each method on its thread, the recorder, if any, as the outer one.
-    admit
-        Finds the member that a certificate belongs to. Here it names the share only; the gate decides who is let in.
-    limits
-        Of each member.
-    threads
-        For all methods but long polls.
-    """
+    """Runs every handler on a thread, once it is its caller's turn."""
 
     def __init__(
         self,

@@ -23,17 +23,7 @@ only tried out."""
 
 
 class NotSentError(Exception):
-    """A request that a dry run has not sent.
-
-    Attributes
-    ----------
-    method
-        Full name, such as ``/linkage.v1.Coordination/EraseProject``.
-    address
-        Of the service that would have received it.
-    request
-        The message, whole.
-    """
+    """A request that a dry run has not sent."""
 
     def __init__(self, method: str, address: str, request: Message) -> None:
         self.method, self.address, self.request = method, address, request
@@ -50,25 +40,13 @@ class NotSentError(Exception):
 
 
 class WithheldCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
-    """Withholds calls that change something; the outermost interceptor of its channel.
-
-    Parameters
-    ----------
-    address
-        Of the service.
-    """
+    """Withholds calls that change something; the outermost interceptor of its channel."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
-        """Make a call that reads.
-
-        Raises
-        ------
-        NotSentError
-            For another.
-        """
+        """Make a call that reads."""
         if details.method not in READING:
             raise NotSentError(details.method, self._address, request)
         return continuation(details, request)

@@ -117,13 +117,7 @@ OWN_LIMITS = MemberLimits(calls_per_second=1000.0, burst=10_000, pending=1024, w
 
 
 class TokenBucket:
-    """A rate with a burst: tokens come at `rate` a second, and at most `burst` are kept.
-
-    Parameters
-    ----------
-    clock
-        Seconds; tests give their own.
-    """
+    """A rate with a burst: tokens come at `rate` a second, and at most `burst` are kept."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
@@ -159,13 +153,7 @@ class MemberShare:
 
     @asynccontextmanager
     async def admitted(self, method: str) -> AsyncIterator[None]:
-        """A call of this member, from its arrival to its end, once it is its turn.
-
-        Raises
-        ------
-        GemelError
-            TOO_MANY_CALLS.
-        """
+        """A call of this member, from its arrival to its end, once it is its turn."""
         if self._pending >= self._limits.pending:
             await self._refuse(f"more than {self._limits.pending} calls at a time", HOLD_SECONDS)
         taken, seconds = self._bucket.take(LONGEST_TURN_SECONDS, COSTS.get(method, 1.0))

@@ -32,13 +32,7 @@ _STRANGER = "unknown caller"
 
 
 class CallMetrics:
-    """Counts calls; every value begins at 0 with the process.
-
-    Parameters
-    ----------
-    registry
-        What the metrics become part of.
-    """
+    """Counts calls; every value begins at 0 with the process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # when each method was first called: a third more lines for nothing

@@ -28,22 +28,7 @@ _CALL = "last_call"
 
 
 class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
-    """Gives each call an id and this release's protocol, and refuses an older service.
-
-    Parameters
-    ----------
-    address
-        Of the service, for errors.
-    share
-        Whether the service receives it.
-
-    Attributes
-    ----------
-    shared
-        The id of the newest call, where the service has received it; else empty.
-    ahead
-        Seconds that this machine's clock was ahead of the service's at the newest answer; None where that is not known.
-    """
+    """Gives each call an id and this release's protocol, and refuses an older service."""
 
     def __init__(self, address: str, *, share: bool) -> None:
         self._address = address

@@ -34,13 +34,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 
 
 def require_caller(role: Role, metadata: Iterable[Any]) -> None:
-    """Refuse a caller whose release is older than this service takes.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE.
-    """
+    """Refuse a caller whose release is older than this service takes."""
     found, oldest = _protocol(metadata), OLDEST_CALLERS.get(role, PROTOCOL)
     if found < oldest:
         raise GemelError(
@@ -53,13 +47,7 @@ def require_caller(role: Role, metadata: Iterable[Any]) -> None:
 
 
 def require_service(metadata: Iterable[Any], where: str) -> None:
-    """Refuse a service that is older than the protocol of its callers.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE.
-    """
+    """Refuse a service that is older than the protocol of its callers."""
     found = _protocol(metadata)
     if found < OLDEST_SERVICE:
         raise GemelError(

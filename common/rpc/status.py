@@ -31,18 +31,7 @@ MAX_RETRY_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Crossing:
-    """How errors of one code cross the wire.
-
-    Attributes
-    ----------
-    status
-        The call's gRPC status.
-    retry
-        Whether it passes by itself, so that the same call may be tried again.
-    own
-        What a caller of another organisation reads of it; empty where the error is about the caller's request, and
-        crosses as it is.
-    """
+    """How errors of one code cross the wire."""
 
     status: StatusCode
     retry: bool = False

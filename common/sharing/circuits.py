@@ -21,20 +21,7 @@ AllOf = Callable[[list[tuple[Shared, Shared]]], list[Shared]]
 
 
 def lockstep(circuits: Sequence[Circuit[Result]], all_of: AllOf) -> list[Result]:
-    """Run circuits side by side: the gates that all of them ask for next are one message.
-
-    Parameters
-    ----------
-    circuits
-        Circuits of one kind or another.
-    all_of : callable
-        `and` of each pair of a list: `Party.all_of`, or that of plain words.
-
-    Returns
-    -------
-    list
-        The result of each circuit.
-    """
+    """Run circuits side by side: the gates that all of them ask for next are one message."""
     results: dict[int, Result] = {}
     waiting: list[tuple[int, tuple[Shared, Shared]]] = []
 

@@ -50,11 +50,6 @@ def tagged(party: Party, rows: Shared, key: Shared) -> Shared:
     Returns
     -------
     ndarray of uint64, shape (2, n, w + 1)
-
-    Raises
-    ------
-    GemelError
-        DEVIATION if a party sends another number of words.
     """
     _, n, width = rows.shape
     result = np.empty((2, n, width + 1), dtype=np.uint64)
@@ -74,11 +69,6 @@ def check_tags(party: Party, rows: Shared, key: Shared) -> None:
         uint64, shape (2, n, w + 1): with the tags. All messages that made them were received.
     key
         As it was at `tagged`; not to be used again.
-
-    Raises
-    ------
-    GemelError
-        DEVIATION if a row was changed, added or left out, with a chance of 2^-63 to miss it; or from `Party.check`.
     """
     _, n, words = rows.shape
     # The coin is drawn when all have received everything: who could foresee rho could add errors that cancel.
@@ -115,11 +105,6 @@ def inner_products(party: Party, rows: Shared, factors: Shared) -> Shared:
     Returns
     -------
     ndarray of uint64, shape (2, n)
-
-    Raises
-    ------
-    GemelError
-        DEVIATION if the next party sends another number of words.
 
     Notes
     -----

@@ -129,13 +129,7 @@ class Party:
         return self._openings.to_one(to, x, what)
 
     def coin(self, n_words: int) -> Words:
-        """Random words that all know now and no party, whatever it does, could foresee or choose; shape (n_words,).
-
-        Raises
-        ------
-        GemelError
-            DEVIATION if the two holders of a share send different ones.
-        """
+        """Random words that all know now and no party, whatever it does, could foresee or choose; shape (n_words,)."""
         arithmetic, own = self._arithmetic, self.own
         # No party shows its shares of the coin before both others have received all that was sent before: who knew the
         # coin while an honest party still waits for its message could fit the message to it.

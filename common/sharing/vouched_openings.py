@@ -68,17 +68,7 @@ MESSAGE_WORDS = 1 << 21
 
 @dataclass(frozen=True)
 class Opening:
-    """What was opened.
-
-    Attributes
-    ----------
-    what
-        What it was; "check" for masked values and random words of a check.
-    to
-        To whom; None: to all three.
-    words
-        How many words.
-    """
+    """What was opened."""
 
     what: str
     to: ComputeParty | None
@@ -154,11 +144,6 @@ class VouchedOpenings:
         This party's shares and links.
     keys : pair of bytes
         As of `AgreedWords`.
-
-    Attributes
-    ----------
-    record : list of Opening
-        All that was opened.
     """
 
     def __init__(self, arithmetic: Arithmetic, keys: tuple[bytes, bytes]) -> None:

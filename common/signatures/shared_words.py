@@ -102,13 +102,7 @@ def seal_words(buffer: NDArray[np.uint8], key: bytes, number: int, associated: b
 
 
 def open_words(sealed: memoryview, key: bytes, number: int, associated: bytes, where: str) -> NDArray[np.uint64]:
-    """The share that was sealed, one word after the other.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if it was changed, or is not of this upload, set, or blocks.
-    """
+    """The share that was sealed, one word after the other."""
     size = len(sealed) - SEAL_BYTES
     decryptor = Cipher(AES(key), GCM(number.to_bytes(_NONCE_BYTES, "big"), bytes(sealed[size:]))).decryptor()
     decryptor.authenticate_additional_data(associated)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 
 
 def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint64]:
@@ -40,20 +40,18 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
     texts = [value.encode("utf-8") for value in values]
     long = sum(len(text) > width for text in texts)
     if long:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             f"a value may have at most {width} bytes of UTF-8 in trusted mode",
-            where=where,
-            got=f"{long} longer ones, of up to {max(map(len, texts))} bytes",
-            remedy=f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more",
+            f"{long} longer ones, of up to {max(map(len, texts))} bytes",
+            f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more",
         )
     if unfit := sum(not text or b"\0" in text for text in texts):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             "a value must not be empty or contain U+0000",
-            where=where,
-            got=f"{unfit} others",
-            remedy="add `unicode` and `whitespace` to the field's cleaning",
+            f"{unfit} others",
+            "add `unicode` and `whitespace` to the field's cleaning",
         )
     rows = np.array(texts, dtype=f"S{width}")
     return rows.view("<u8").reshape(len(texts), bits // 64).astype(np.uint64, copy=False)

@@ -42,21 +42,7 @@ def console_application(
     entered_by: Entrance | SignOn,
     language: Language,
 ) -> ASGIApp:
-    """A console.
-
-    Parameters
-    ----------
-    routes
-        Of its pages; those that change something are made by `forms.posting`.
-    pages
-        Its templates; ``locked.html.j2`` and ``error.html.j2`` are this package's.
-    user
-        Who acts where the console is opened by its link: the member.
-    entered_by
-        How a session begins: by a one-time link, or by single sign-on.
-    language
-        Of its pages, the same for all who open it.
-    """
+    """A console."""
     known = {name: files("gemel.common.web").joinpath(name).read_bytes() for name in LOADED}
 
     def static(request: Request) -> Response:

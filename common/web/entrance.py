@@ -13,17 +13,7 @@ PAUSE_SECONDS = 10.0
 
 
 class Entrance:
-    """Makes links, of which the newest is good once.
-
-    Parameters
-    ----------
-    base
-        The console's address, such as ``http://127.0.0.1:8710``.
-    shown
-        Shows a link to whoever has started the console.
-    clock
-        Seconds that never go back.
-    """
+    """Makes links, of which the newest is good once."""
 
     def __init__(self, base: str, shown: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._base, self._shown, self._clock = base, shown, clock

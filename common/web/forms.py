@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.web.sessions import Session
 
 CSRF = "csrf"
@@ -91,7 +91,7 @@ async def _text(name: str, value: str | UploadFile) -> str:
         return value.replace("\r\n", "\n")
     content = await value.read(MAX_PART_BYTES + 1)
     if len(content) > MAX_PART_BYTES:
-        raise GemelError(ErrorCode.PARAMETER, f"a file has at most {MAX_PART_BYTES} bytes here", where=name)
+        raise parameter(name, f"a file has at most {MAX_PART_BYTES} bytes here")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

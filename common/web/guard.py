@@ -75,17 +75,7 @@ class GuardRules:
 
 
 class Guard:
-    """ASGI middleware; see the module.
-
-    Parameters
-    ----------
-    app
-        The pages.
-    sessions
-        Whose cookies let through.
-    locked
-        Makes the answer to a request that has no session.
-    """
+    """ASGI middleware; see the module."""
 
     def __init__(
         self, app: ASGIApp, rules: GuardRules, sessions: Sessions, locked: Callable[[Request], Response]

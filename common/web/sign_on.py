@@ -32,22 +32,7 @@ _COOKIE = "gemel-sign-on"
 
 
 class SignOn:
-    """Signs people on at one provider.
-
-    Parameters
-    ----------
-    settings
-        The provider, and who may come in.
-    base
-        The console's address, to which the provider sends the browser back.
-    right
-        What a subject must be allowed to act in this console: the member's role.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file with the client's secret cannot be read.
-    """
+    """Signs people on at one provider."""
 
     def __init__(self, settings: SignOnConfiguration, base: str, right: str) -> None:
         self._settings, self._base, self._right = settings, base, right
@@ -85,14 +70,7 @@ class SignOn:
         return answer
 
     async def signed_on(self, request: Request) -> tuple[str, bool]:
-        """Who has signed on, by the provider's answer in a request; and whether the person may act.
-
-        Raises
-        ------
-        GemelError
-            NOT_ADMITTED for an answer that is not to a request of this browser, is not valid, or names a subject that
-            may not come in; UNAVAILABLE if the provider does not answer.
-        """
+        """Who has signed on, by the provider's answer in a request; and whether the person may act."""
         with self._lock:
             began, pending = self._pending.pop(cookie_of(request, _COOKIE), (float("-inf"), {}))
         if time.monotonic() - began > PENDING_SECONDS:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.protos.linkage.v1 import transfer_pb2
 
 CHUNK_BYTES = 1 << 20
@@ -65,11 +65,10 @@ class Chunk:
             data do not have the digest.
         """
         if not 0 <= self.index < self.count or {len(self.root), len(self.sha256)} != {_DIGEST_BYTES}:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                where,
                 f"a chunk must have an index below the number of chunks, and two digests of {_DIGEST_BYTES} bytes",
-                where=where,
-                got=f"index {self.index} of {self.count}, {len(self.root)} and {len(self.sha256)} bytes",
+                f"index {self.index} of {self.count}, {len(self.root)} and {len(self.sha256)} bytes",
             )
         if self.count > chunk_count(max_bytes):
             raise GemelError(
@@ -80,11 +79,10 @@ class Chunk:
             )
         full = self.index < self.count - 1
         if not 0 < len(self.data) <= CHUNK_BYTES or (full and len(self.data) != CHUNK_BYTES):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                where,
                 f"a chunk must have {CHUNK_BYTES} bytes, the last one 1 to {CHUNK_BYTES}",
-                where=where,
-                got=f"{len(self.data)} bytes",
+                f"{len(self.data)} bytes",
             )
         if hashlib.sha256(self.data).digest() != self.sha256:
             raise GemelError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.protos.linkage.v1 import computation_pb2
 
@@ -23,5 +23,5 @@ def party_from_wire(number: int) -> ComputeParty:
     """The party of a number from the wire; `GemelError` (PARAMETER) for any other number."""
     found = _FROM_WIRE.get(number)
     if found is None:
-        raise GemelError(ErrorCode.PARAMETER, "expected a compute party", where="party", got=str(number))
+        raise parameter("party", "expected a compute party", str(number))
     return found

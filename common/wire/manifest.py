@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import CODES, KNOWN, Content, FieldLayout, Layout, SetLayout, VariableLayout
@@ -93,12 +93,11 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
 def _content(field: contribution_pb2.FieldLayout) -> Content:
     found = _CONTENT_OF.get(field.content)
     if found is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "manifest.sets.fields.content",
             "a field must hold signatures or values",
-            where="manifest.sets.fields.content",
-            got=f"content {field.content}",
-            remedy="run the same version of Gemel on both sides",
+            f"content {field.content}",
+            "run the same version of Gemel on both sides",
         )
     return found
 
@@ -113,19 +112,17 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
     if message.version != VERSION:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "manifest.version",
             f"a manifest must be of version {VERSION}",
-            where="manifest.version",
-            got=str(message.version),
-            remedy="run the same version of Gemel on both sides",
+            str(message.version),
+            "run the same version of Gemel on both sides",
         )
     if len(message.encoding_digest) != 32 or len(message.key_check_value) != 8:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "manifest",
             "an encoding digest must have 32 bytes and a key-check value 8",
-            where="manifest",
-            got=f"{len(message.encoding_digest)} and {len(message.key_check_value)}",
+            f"{len(message.encoding_digest)} and {len(message.key_check_value)}",
         )
     shares = contribution_pb2.FIELD_CONTENT_SHARED
     shared = any(field.content == shares for part in message.sets for field in part.fields)
@@ -177,11 +174,10 @@ def _check_seeds(message: contribution_pb2.Manifest, layout: Layout) -> None:
     lengths = [len(sealed) for sealed in message.sealed_seeds]
     expected = PARTIES if layout.is_shared else 0
     if len(lengths) != expected or not all(0 < length <= MAX_SEALED_SEEDS for length in lengths):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "manifest.sealed_seeds",
             f"a manifest of {'shares' if expected else 'signatures'} has {expected} sealed seeds of at most"
             f" {MAX_SEALED_SEEDS} bytes",
-            where="manifest.sealed_seeds",
-            got=f"{len(lengths)}, the longest of {max(lengths, default=0)} bytes",
-            remedy="run the same version of Gemel on both sides",
+            f"{len(lengths)}, the longest of {max(lengths, default=0)} bytes",
+            "run the same version of Gemel on both sides",
         )

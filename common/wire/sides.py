@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.parties import Side
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -20,4 +20,4 @@ def side_from_wire(number: int) -> Side:
     for known, side in _FROM_WIRE.items():
         if known == number:
             return side
-    raise GemelError(ErrorCode.PARAMETER, "the side must be Alice's or Bob's", where="side", got=str(number))
+    raise parameter("side", "the side must be Alice's or Bob's", str(number))

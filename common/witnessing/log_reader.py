@@ -36,13 +36,7 @@ from gemel.protos.linkage.v1 import (
 
 
 class Countersigner:
-    """Makes each signature once, since the identity may be on a token or in a vault.
-
-    Parameters
-    ----------
-    identity
-        The party's own.
-    """
+    """Makes each signature once, since the identity may be on a token or in a vault."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from gemel.common.documents.provenance import Provenance
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 
 IDENTIFIER = "identifier"
@@ -41,13 +41,7 @@ class JoinedShare:
 
     @property
     def id_column(self) -> str:
-        """``link_id`` or ``pair_id``.
-
-        Raises
-        ------
-        GemelError
-            FIELD_MISSING if there is neither.
-        """
+        """``link_id`` or ``pair_id``."""
         for name in IDS:
             if name in self.table.columns:
                 return name
@@ -72,25 +66,7 @@ class JoinedShare:
 def with_variables(
     share: JoinedShare, own: pl.DataFrame, identifier: str, variables: Sequence[str] | None, *, keep: bool = False
 ) -> JoinedShare:
-    """A share with variables of the custodian's own file.
-
-    Parameters
-    ----------
-    own
-        The file that was contributed, with its identifiers as text.
-    identifier
-        Their column.
-    variables
-        Its columns; None: all.
-    keep
-        Whether records without a link stay, with nothing in the share's columns.
-
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING for a column that is not there; DUPLICATE_IDENTIFIER; PARAMETER if the share names records that
-        the file does not have.
-    """
+    """A share with variables of the custodian's own file."""
     selected = [name for name in own.columns if name != identifier] if variables is None else list(variables)
     if missing := [name for name in (identifier, *selected) if name not in own.columns]:
         raise GemelError(
@@ -118,12 +94,11 @@ def with_variables(
         )
     known = set(identifiers.to_list())
     if strangers := sum(name not in known for name in share.table[IDENTIFIER].unique().to_list()):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            share.where,
             "the share names records that the file does not have",
-            where=share.where,
-            got=f"{strangers} of {share.table[IDENTIFIER].n_unique()} identifiers",
-            remedy="give the file that was contributed to this run, and its column of identifiers",
+            f"{strangers} of {share.table[IDENTIFIER].n_unique()} identifiers",
+            "give the file that was contributed to this run, and its column of identifiers",
         )
     named = own.select(pl.col(identifier).alias(IDENTIFIER), *selected)
     if taken := [name for name in selected if name in (*IDS, *OWN, *share.table.columns)]:
@@ -199,24 +174,22 @@ def _require_unique(share: JoinedShare) -> None:
     if share.persons and IDENTIFIER not in there.columns:
         return
     if repeated := there.height - there.select(keys).n_unique():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            share.where,
             f"an id of column {share.id_column} is on one row only",
-            where=share.where,
-            got=f"{repeated} rows with an id that another row has",
-            remedy="give the tables as the services wrote them, each once",
+            f"{repeated} rows with an id that another row has",
+            "give the tables as the services wrote them, each once",
         )
 
 
 def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
     """Refuse shares of two runs, or of two kinds of table."""
     if a.keys != b.keys:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"{a.where} and {b.where}",
             "the two shares are of different tables",
-            where=f"{a.where} and {b.where}",
-            got=f"{' and '.join(a.keys)}; {' and '.join(b.keys)}",
-            remedy="name with --table one that both custodians were granted: links, pairs or draws",
+            f"{' and '.join(a.keys)}; {' and '.join(b.keys)}",
+            "name with --table one that both custodians were granted: links, pairs or draws",
         )
     for name in ("specification_digest", "run"):
         of_a, of_b = (str(getattr(share.provenance, name)) for share in (a, b))
@@ -233,10 +206,9 @@ def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
 
 
 def _two_runs(a: JoinedShare, b: JoinedShare, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.PARAMETER,
+    return parameter(
+        f"{a.where} and {b.where}",
         "the two shares are not of one run: every run draws ids of its own",
-        where=f"{a.where} and {b.where}",
-        got=got,
-        remedy="give the two custodians' results of the same run, whole",
+        got,
+        "give the two custodians' results of the same run, whole",
     )

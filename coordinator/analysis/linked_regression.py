@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.coordinator.analysis.rubin import Combined, combined
 
 MIN_SHARE = 0.05
@@ -46,12 +46,6 @@ def linked_slope(x: NDArray[np.float64], y: NDArray[np.float64], probability: ND
         The variables of the pairs' two records.
     probability : ndarray of float64, shape (n_pairs,)
         Link probability of each pair; 1 throughout gives the least-squares slope.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if there are fewer than four pairs, lengths differ, a figure is not finite, a probability is outside
-        0 to 1, or x is constant.
 
     Notes
     -----
@@ -101,10 +95,9 @@ def combined_slope(
 
 
 def _wrong(expected: str, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.PARAMETER,
+    return parameter(
+        "regression",
         f"expected {expected}",
-        where="regression",
-        got=got,
-        remedy="leave out pairs that lack a value, and join x, y and link_probability to the draws",
+        got,
+        "leave out pairs that lack a value, and join x, y and link_probability to the draws",
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,4 @@ def combined(estimates: Sequence[float], variances: Sequence[float], complete_de
 
 
 def _wrong(expected: str, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.PARAMETER,
-        f"expected {expected}",
-        where="combine",
-        got=got,
-        remedy="estimate the same figure from each draw",
-    )
+    return parameter("combine", f"expected {expected}", got, "estimate the same figure from each draw")

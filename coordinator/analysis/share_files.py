@@ -14,7 +14,7 @@ import polars as pl
 
 from gemel.common.documents.provenance import LINKED_FILES, Provenance, read_provenance
 from gemel.common.durable import whole_file
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.records.registry import read_table
 from gemel.common.records.table import as_text, numbers_of
@@ -103,10 +103,11 @@ def join(
     alone = len(shares) == 1
     parts = {Side(side): read_share_table(Path(path), Side(side), table, alone=alone) for side, path in shares.items()}
     if not parts or set(own) - set(parts):
-        raise GemelError(
-            ErrorCode.PARAMETER, "a file is joined to its custodian's share", where="shares",
-            got=f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}",
-        )  # fmt: skip
+        raise parameter(
+            "shares",
+            "a file is joined to its custodian's share",
+            f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}",
+        )
     for side, file in own.items():
         frame = _coarsened(read_own_file(file), Path(dict(_by_side(shares))[side]))
         parts[side] = with_variables(parts[side], frame, file.identifier, file.variables, keep=file.keep)
@@ -118,19 +119,7 @@ def _by_side(shares: Mapping[Side | str, Path | str]) -> list[tuple[Side, Path |
 
 
 def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = False) -> JoinedShare:
-    """One custodian's table: of its folder of results, or a file of its own.
-
-    Parameters
-    ----------
-    alone
-        Whether the other's share is not there: then the columns that the other has sent (`release.variables`) are
-        taken from the folder.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND; as `read_provenance`.
-    """
+    """One custodian's table: of its folder of results, or a file of its own."""
     linked = path / LINKED_FILES.get(table, "")
     received = alone and path.is_dir() and linked.is_file()
     file = linked if received else path / f"{table}.parquet" if path.is_dir() else path
@@ -151,11 +140,6 @@ def read_own_file(file: OwnFile) -> pl.DataFrame:
     """A custodian's file: identifiers as text, numbers as numbers.
 
     Of CSV a column becomes numbers if every value is one and is written as one: ``007`` stays text.
-
-    Raises
-    ------
-    GemelError
-        As `read_table`.
     """
     if file.path.suffix.lower() in PARQUET_SUFFIXES:
         frame = pl.read_parquet(file.path)

@@ -48,18 +48,7 @@ def link_block_keyed(
     progress: Progress,
     known: KnownRecords,
 ) -> tuple[DecidedPairs, StatisticsDocument]:
-    """Compare and decide.
-
-    Parameters
-    ----------
-    alice, bob
-        What each would send and keep, and the number of its records.
-
-    Raises
-    ------
-    GemelError
-        As `carole.engine.compare` and the resolver.
-    """
+    """Compare and decide."""
     plan = plan_of(spec)
     sides = alice, bob
     a, b = (contribution_of(encoded.sets, n_records) for encoded, n_records in sides)

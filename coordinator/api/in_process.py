@@ -67,11 +67,6 @@ def link_shared(
 ) -> tuple[DecidedPairs, StatisticsDocument]:
     """Share, compare and decide; parameters as of `link_block_keyed`.
 
-    Raises
-    ------
-    GemelError
-        As the three parties' job, `carole.engine.compare` and the resolver.
-
     Notes
     -----
     Memory is that of all three parties.
@@ -172,22 +167,7 @@ def link_in_process(
     progress: Progress,
     known: Sequence[Path] = (),
 ) -> LinkedInProcess:
-    """Link two tables as a specification says.
-
-    Parameters
-    ----------
-    tables
-        With the columns that the specification names.
-    keys
-        Make the signatures. Other keys make other signatures, and so slightly other probabilities.
-    known
-        Files that `latent.training` or `latent.joint` name.
-
-    Raises
-    ------
-    GemelError
-        As a custodian's reading and cleaning, and as `carole.engine.link`.
-    """
+    """Link two tables as a specification says."""
     refuse_unidentified(spec)
     plan, started = plan_of(spec), time.perf_counter()
     sides = {side: _signed(table, spec, side, keys, resources) for side, table in tables.items()}

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.frames import Records
 from gemel.common.parties import Side
 from gemel.common.processors import processors
@@ -120,6 +120,4 @@ def _bytes(memory: str) -> int:
     try:
         return LimitsConfiguration(memory=memory).memory_bytes
     except ValidationError:
-        raise GemelError(
-            ErrorCode.PARAMETER, "expected a size", where="memory", got=repr(memory), remedy="write 512MiB or 3GiB"
-        ) from None
+        raise parameter("memory", "expected a size", repr(memory), "write 512MiB or 3GiB") from None

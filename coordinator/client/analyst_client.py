@@ -44,17 +44,7 @@ from gemel.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
 
 @dataclass(frozen=True)
 class GrantedProject:
-    """A project that grants the analyst columns.
-
-    Attributes
-    ----------
-    run
-        The one released last; empty where none is.
-    due
-        The custodians that send it columns.
-    sent, received
-        Of these, those that have sent them, and those whose columns the analyst has confirmed.
-    """
+    """A project that grants the analyst columns."""
 
     spec: Specification
     run: str

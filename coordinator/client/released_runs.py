@@ -13,15 +13,7 @@ from gemel.protos.linkage.v1 import project_pb2
 
 @dataclass(frozen=True)
 class ReleasedRuns:
-    """What a party keeps of released runs.
-
-    Attributes
-    ----------
-    memory
-        Where.
-    log
-        Carole's audit log, which must have each release.
-    """
+    """What a party keeps of released runs."""
 
     memory: FileMemory
     log: LogReader

@@ -33,13 +33,7 @@ class Report:
 
 
 def fetch_report(connection: Connection, project: str, run: str) -> Report:
-    """The report on a run, whether its result was released or not.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if the run was not assessed; otherwise as `Fetch`.
-    """
+    """The report on a run, whether its result was released or not."""
     stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
     def request(index: int) -> stewardship_pb2.GetReportRequest:

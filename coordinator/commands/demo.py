@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gemel.common.errors import parameter
 from gemel.coordinator.commands.report_language import ReportLanguage
 
 SHARE_IN_COMMON = 0.5
@@ -49,7 +50,6 @@ def command(
     """
     import numpy as np
 
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.specification import dump_specification
     from gemel.coordinator.client.terminal import console, show_mode
     from gemel.coordinator.demonstration.people import TRUTH, two_files
@@ -63,12 +63,7 @@ def command(
 
     chosen = drafted_mode(mode, "--mode")
     if variables and chosen != "block_keyed":
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "--variables has a specification of its own",
-            where="--mode",
-            remedy="drop one of the two",
-        )
+        raise parameter("--mode", "--variables has a specification of its own", remedy="drop one of the two")
     out.mkdir(parents=True, exist_ok=True)
     common = round(people * SHARE_IN_COMMON)
     console.print(f"Inventing two files of {people:,} people, {common:,} of them in both (seed {seed}).")

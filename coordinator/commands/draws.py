@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[np.float64
     """Columns of numbers; FIELD_MISSING or PARAMETER otherwise."""
     import polars as pl
 
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.records.registry import read_table
 
     table = read_table(path)
@@ -77,12 +77,11 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[np.float64
     for name in names:
         numbers = table[name].cast(pl.Float64, strict=False)
         if numbers.null_count():
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"{path}, column {name}",
                 "expected a number in every row",
-                where=f"{path}, column {name}",
-                got=f"{numbers.null_count()} rows without",
-                remedy="leave these rows out",
+                f"{numbers.null_count()} rows without",
+                "leave these rows out",
             )
         found[name] = numbers.to_numpy()
     return found

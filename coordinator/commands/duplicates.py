@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.errors import parameter
 from gemel.common.json_output import Json, print_json
 from gemel.coordinator.commands.report_language import ReportLanguage
 
@@ -36,7 +37,6 @@ def command(
     from gemel.carole.configuration import LimitsConfiguration
     from gemel.carole.engine import Resources
     from gemel.common.durable import whole_folder
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.parties import Side
     from gemel.common.records.csv_form import CsvOptions
     from gemel.common.records.registry import file_source
@@ -48,7 +48,7 @@ def command(
     from gemel.coordinator.rehearsal.output_folder import check_memory
 
     if side not in set(Side):
-        raise GemelError(ErrorCode.PARAMETER, "expected alice or bob", where="--side", got=side[:40])
+        raise parameter("--side", "expected alice or bob", side[:40])
     specification = read_specification(spec)
     check_memory(memory)
     source = file_source(file, CsvOptions(encoding, separator).checked())

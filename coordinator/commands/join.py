@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from gemel.common.errors import ErrorCode, GemelError, parameter
+
 
 def command(
     out: Annotated[Path, typer.Option(help="Where to write the linked file, Parquet.")],
@@ -38,14 +40,13 @@ def command(
     With both shares, at whoever may have them; with one share and its file, at a custodian, who passes the result on
     without identifiers. The file's metadata has the run, the specification's digest and what the probabilities mean.
     """
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.coordinator.analysis.share_files import OwnFile, join
 
     if table not in ("links", "pairs", "draws"):
-        raise GemelError(ErrorCode.PARAMETER, "must be links, pairs or draws", where="--table", got=table[:40])
+        raise parameter("--table", "must be links, pairs or draws", table[:40])
     kept = {"none": (), "alice": ("alice",), "bob": ("bob",), "both": ("alice", "bob")}.get(unlinked)
     if kept is None:
-        raise GemelError(ErrorCode.PARAMETER, "must be none, alice, bob or both", where="--unlinked", got=unlinked[:40])
+        raise parameter("--unlinked", "must be none, alice, bob or both", unlinked[:40])
     if out.exists() and not force:
         raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
     given = {
@@ -58,10 +59,9 @@ def command(
         if file is not None
     }
     if lacking := [side for side in kept if side not in files]:
-        raise GemelError(
-            ErrorCode.PARAMETER, "records without a link are found in the custodian's file", where="--unlinked",
-            remedy=f"give --{lacking[0]}-file",
-        )  # fmt: skip
+        raise parameter(
+            "--unlinked", "records without a link are found in the custodian's file", remedy=f"give --{lacking[0]}-file"
+        )
     shares = {side: share for side, (share, *_) in given.items() if share is not None}
     found = join(shares, files, table="links" if table == "links" else "pairs" if table == "pairs" else "draws",
                  identifiers=identifiers)  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gemel.common.errors import parameter
 from gemel.coordinator.commands.report_language import ReportLanguage
 from gemel.coordinator.commands.spec import EncodingOption, SeparatorOption
 
@@ -42,7 +43,6 @@ def command(
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
     columns are equal. A specification that compares the truth, or blocks by it, is refused.
     """
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.records.csv_form import CsvOptions
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.terminal import show_mode
@@ -52,12 +52,7 @@ def command(
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if schemes and truth is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "schemes are compared by the truth",
-            where="--schemes",
-            remedy="give --truth-alice and --truth-bob",
-        )
+        raise parameter("--schemes", "schemes are compared by the truth", remedy="give --truth-alice and --truth-bob")
     spec = read_specification(specification)
     check_memory(memory)
     show_mode(spec)

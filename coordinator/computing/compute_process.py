@@ -29,21 +29,7 @@ Job = Callable[[JoinedSession, OfferedSession, Client, Progress], object]
 
 
 class ComputeProcess:
-    """Takes part in the computations that name a member.
-
-    Parameters
-    ----------
-    found
-        The member's connection and keys.
-    role
-        Coordinator or steward.
-    job
-        What it does in each.
-    screen
-        Shows it.
-    ready
-        Called once Carole has answered.
-    """
+    """Takes part in the computations that name a member."""
 
     def __init__(
         self,

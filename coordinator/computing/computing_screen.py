@@ -17,13 +17,7 @@ AGAIN_SECONDS = 15.0
 
 
 class ComputingScreen:
-    """Lines about the sessions of a process.
-
-    Parameters
-    ----------
-    write
-        Writes a line.
-    """
+    """Lines about the sessions of a process."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write

@@ -26,19 +26,7 @@ _RUN = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class OfferedSession:
-    """A session, verified.
-
-    Attributes
-    ----------
-    own
-        Which party this member is in it.
-    members
-        The three, by number of the party.
-    epoch
-        That the approvals are for.
-    inputs
-        The contributions' layouts and headers, not verified yet.
-    """
+    """A session, verified."""
 
     own: ComputeParty
     terms: SessionTerms

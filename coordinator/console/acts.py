@@ -89,13 +89,7 @@ def acts_of_coordinator(status: project_pb2.ProjectStatus, name: str) -> frozens
 
 
 def acts_of_steward(status: project_pb2.ProjectStatus, name: str, coordinators: Collection[str]) -> frozenset[Act]:
-    """What a steward can do with a project whose result was judged.
-
-    Parameters
-    ----------
-    coordinators
-        In the membership list: a steward hands over for an owner that is not among them.
-    """
+    """What a steward can do with a project whose result was judged."""
     found = set[Act]()
     if status.owner not in coordinators:
         found.add(Act.HAND_OVER)
@@ -112,13 +106,7 @@ def forms_among(acts: frozenset[Act], *, acting: bool) -> frozenset[Act]:
 
 
 def require_act(act: Act, acts: Collection[Act], status: project_pb2.ProjectStatus) -> None:
-    """Refuse a page whose form could not be answered now.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE, with the owner and the project's state.
-    """
+    """Refuse a page whose form could not be answered now."""
     if act not in acts:
         raise GemelError(
             ErrorCode.WRONG_STATE,

@@ -34,13 +34,7 @@ from gemel.protos.linkage.v1 import project_pb2
 
 
 class Resolutions:
-    """What the console resolves, or has resolved, by project and run.
-
-    Parameters
-    ----------
-    member
-        The coordinator, whose key opens the custodians' handles.
-    """
+    """What the console resolves, or has resolved, by project and run."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -102,15 +96,7 @@ PROJECT = "/projects/{project}"
 
 
 class CoordinatorPages:
-    """What a coordinator sees and does.
-
-    Parameters
-    ----------
-    member
-        The coordinator.
-    pages
-        The templates.
-    """
+    """What a coordinator sees and does."""
 
     def __init__(self, member: Member, pages: Pages) -> None:
         self._member, self._pages = member, pages

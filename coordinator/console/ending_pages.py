@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from gemel.common.audit.reason import MAX_REASON, MIN_REASON
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.language import gettext, listed, ngettext, written
 from gemel.common.specification import Specification, encoding_digest, load_specification
@@ -168,10 +168,9 @@ class EndingPages:
         coordinator = self._member.unchecked_coordinator()
         status, spec = self._found(coordinator, request, Act.ERASE)
         if form.get("name", "").strip() != status.project:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                status.project,
                 "what was typed is not the project's name, and nothing was erased",
-                where=status.project,
                 remedy="open the page again, and type the name as it stands there",
             )
         _require_read(erasure_lost(status) + erasure_kept(status, spec), form, status)

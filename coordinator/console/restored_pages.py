@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit.reason import MAX_REASON, MIN_REASON
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import marked
 from gemel.common.parties import Role
 from gemel.common.specification.model.content import PROJECT_PATTERN
@@ -80,9 +80,7 @@ class RestoredPages:
         """Sign the decision on what the page showed."""
         decision, name = form.get("decision", ""), project_name(request)
         if decision not in DECISIONS:
-            raise GemelError(
-                ErrorCode.PARAMETER, "a decision is to accept or to refuse", where="decision", remedy="choose one"
-            )
+            raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")
         restored, runs = self._found(name)
         if not secrets.compare_digest(_digest(restored, runs).encode(), form.get("read", "").encode()):
             raise GemelError(

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import gettext, marked
 from gemel.common.web.certificates_page import certificates_page
 from gemel.common.web.forms import Form, posting, session_of
@@ -113,15 +113,7 @@ DECISIONS = {"release": True, "refuse": False}
 
 
 class StewardPages:
-    """What a steward sees and decides.
-
-    Parameters
-    ----------
-    member
-        The steward.
-    pages
-        The templates.
-    """
+    """What a steward sees and decides."""
 
     def __init__(self, member: Member, pages: Pages) -> None:
         self._member, self._pages = member, pages
@@ -193,9 +185,7 @@ class StewardPages:
         """Release the held result or refuse it, with the steward's signature over the report that was read."""
         decision = form.get("decision", "")
         if decision not in DECISIONS:
-            raise GemelError(
-                ErrorCode.PARAMETER, "a decision is to release or to refuse", where="decision", remedy="choose one"
-            )
+            raise parameter("decision", "a decision is to release or to refuse", remedy="choose one")
         reason = normalized_reason(form.get("reason", ""))
         steward = self._member.steward()
         status = _judged(steward, request)

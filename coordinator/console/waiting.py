@@ -19,15 +19,7 @@ _HANDLES = ("handles", "handles-for-carole")
 
 @dataclass(frozen=True)
 class Wait:
-    """One thing that is awaited.
-
-    Attributes
-    ----------
-    who
-        For whom the project waits.
-    what
-        What that party has to do.
-    """
+    """One thing that is awaited."""
 
     who: str
     what: str

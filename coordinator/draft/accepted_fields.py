@@ -51,15 +51,6 @@ def accepted_fields(
 ) -> Accepted:
     """The fields as they are if the gates accept rules for them; else changed until they do, if they do.
 
-    Parameters
-    ----------
-    fields, cleaned, gate, block_keyed, measured
-        As for `accepted_rules`.
-    specify
-        Makes the specification of some fields and rules.
-    leakage
-        The limits.
-
     Notes
     -----
     The cost of `accepted_rules` for each change.

@@ -47,22 +47,6 @@ def accepted_rules(
 ) -> JudgedRules:
     """The widest rules that both custodians' gates accept; if there are none, those that disclose least.
 
-    Parameters
-    ----------
-    fields
-        The compared fields.
-    cleaned
-        Each file's cleaned values by field.
-    with_rules
-        Makes the specification of some rules.
-    gate
-        Measures what a specification discloses of a file; None: the first rules are taken, unmeasured.
-    block_keyed
-        As for `propose_rules`.
-    measured
-        What the gate measures, and in which pairs are counted; default: `cleaned`. The files at the size they may grow
-        to.
-
     Notes
     -----
     The cost of the gate for each file and trial, some seconds per rule; mostly one trial or two.

@@ -10,24 +10,7 @@ from gemel.custodian.cleaning.own_copies import OwnCopies
 
 
 def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") -> tuple[Assignment, str]:
-    """The assignment and its reason, in counts.
-
-    Parameters
-    ----------
-    copies
-        What each file has of equal and near-equal records.
-    mode
-        In modes block_keyed and shared the rows of one file are not compared with each other, so that there are no
-        clusters.
-
-    Returns
-    -------
-    assignment
-        many_to_one where Alice's file has copies, one_to_many where Bob's has; where both have, clusters, or in
-        modes block_keyed and shared that of the file with more. one_to_one otherwise.
-    reason
-        Empty where neither file has copies.
-    """
+    """The assignment and its reason, in counts."""
     several = [side for side in Side if copies[side].several]
     if not several:
         return "one_to_one", ""

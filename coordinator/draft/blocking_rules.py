@@ -58,23 +58,6 @@ def propose_rules(
 ) -> list[Proposal]:
     """Blocking rules for two cleaned files, the most selective kind of field first.
 
-    Parameters
-    ----------
-    fields
-        The compared fields.
-    alice, bob
-        Their cleaned values by field name.
-    block_keyed
-        Whether the rules are for mode block_keyed, where blocks should not disclose names.
-    pairs_per_row
-        The most pairs that a rule may compare, per row of the larger file.
-
-    Returns
-    -------
-    list of Proposal
-        At most one or two rules per subject. If no rule compares few enough pairs, the one that compares the fewest;
-        empty if no field can block.
-
     Notes
     -----
     A rule costs one grouping of each file.

@@ -44,11 +44,6 @@ def agreement_bits(fields: Sequence[FieldSpec], alice: Columns, bob: Columns) ->
 class CertainMatches:
     """Pairs of two files that are matches for certain, and which rules compare each.
 
-    Parameters
-    ----------
-    fields, alice, bob
-        The compared fields, and the files' cleaned values.
-
     Notes
     -----
     A join of `ROWS` records with Bob's file for each rule, once.

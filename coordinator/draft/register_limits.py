@@ -24,17 +24,7 @@ _NAMES: dict[Attacker, str] = {REGISTER: "partial_register", EVERYBODY: "full_re
 
 
 def measured_limits(reports: Mapping[Side, LeakageReport], given: LeakageSpec, rows: int) -> tuple[LeakageSpec, str]:
-    """The limits of a draft, and the comment that states what was measured.
-
-    Parameters
-    ----------
-    reports
-        Of both files; where nothing was measured the limits stay as they are.
-    given
-        Limits asked for, which stay.
-    rows
-        Records of the larger file as measured.
-    """
+    """The limits of a draft, and the comment that states what was measured."""
     limits: dict[str, float] = {}
     sentences = []
     for attacker, name in _NAMES.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.message_words import nearest
 from gemel.common.specification.model.fields import MAX_LISTED
 
@@ -45,9 +45,7 @@ def similar_list(
                 ErrorCode.FIELD_MISSING, f"there is no column {column!r}", where="the counts", remedy=remedy
             )
     if not 1 <= maximum <= MAX_LISTED:
-        raise GemelError(
-            ErrorCode.PARAMETER, f"a list has 1 to {MAX_LISTED:,} values", where="--maximum", got=str(maximum)
-        )
+        raise parameter("--maximum", f"a list has 1 to {MAX_LISTED:,} values", str(maximum))
     text = pl.col(value).cast(pl.String).str.strip_chars().str.to_lowercase()
     table = counts.select(value=text, count=pl.col(count).cast(pl.Float64, strict=False))
     table = table.filter(pl.col("value").str.len_chars().is_between(1, _LONGEST))
@@ -59,8 +57,10 @@ def similar_list(
     added = table.group_by("value").agg(pl.col("count").sum()).sort("count", "value", descending=[True, False])
     kept = added[drop_commonest:].filter(pl.col("count") >= minimum)["value"].head(maximum).to_list()
     if not kept:
-        raise GemelError(
-            ErrorCode.PARAMETER, "no value is left to list", where="the counts", got=f"{added.height:,} values",
-            remedy="drop fewer of the commonest, or give a smaller --minimum",
-        )  # fmt: skip
+        raise parameter(
+            "the counts",
+            "no value is left to list",
+            f"{added.height:,} values",
+            "drop fewer of the commonest, or give a smaller --minimum",
+        )
     return kept

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import polars as pl
 
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import (
@@ -232,35 +232,27 @@ def drafted_mode(mode: str | None, where: str) -> Mode | None:
             return known
     if mode is None:
         return None
-    raise GemelError(
-        ErrorCode.PARAMETER, "a draft is of mode open, block_keyed or shared", where=where, got=str(mode)[:40]
-    )
+    raise parameter(where, "a draft is of mode open, block_keyed or shared", str(mode)[:40])
 
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
     if not re.fullmatch(PROJECT_PATTERN, project):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "project",
             "this cannot be a project's name",
-            where="project",
-            got=repr(project[:80]),
-            remedy="use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
+            repr(project[:80]),
+            "use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
         )
     if mode in IN_BLOCKS and block is False:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"mode {mode} needs blocking rules",
-            where="mode",
-            got="no blocking",
-            remedy="let it propose rules, or draft for mode open",
+        raise parameter(
+            "mode", f"mode {mode} needs blocking rules", "no blocking", "let it propose rules, or draft for mode open"
         )
     if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "bits",
             "signatures have a multiple of 64 bits, from 64 to 8192",
-            where="bits",
-            got=str(bits),
-            remedy="give 1024, or 256 to let Carole see less",
+            str(bits),
+            "give 1024, or 256 to let Carole see less",
         )
 
 

@@ -30,13 +30,7 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class ValueUrn:
-    """An urn.
-
-    Attributes
-    ----------
-    discount, strength
-        :math:`d`, below 1, and :math:`\\theta`, above :math:`-d`.
-    """
+    """An urn."""
 
     discount: float
     strength: float

@@ -39,18 +39,7 @@ AT_HOME = ("version", "project", "mode", "custodians", "fields", "blocking", "sw
 
 @dataclass(frozen=True)
 class OwnDuplicates:
-    """The duplicates of a file.
-
-    Attributes
-    ----------
-    persons
-        Columns ``person`` (a number), ``identifier`` and ``probability`` (that the record is of its person: the highest
-        with another record of it); people with several records only, persons in the order of the file.
-    records
-        Records of the file.
-    statistics
-        The model, the decision and the time taken.
-    """
+    """The duplicates of a file."""
 
     persons: pl.DataFrame
     records: int

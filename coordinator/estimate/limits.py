@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine.run.memory import mebibytes
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.custodian_cost import CustodianCost
 from gemel.coordinator.estimate.linkage_cost import LinkageCost
@@ -37,12 +37,11 @@ class CaroleLimits:
             return LimitsConfiguration(memory=self.memory, max_upload=self.max_upload, max_rows=self.max_rows)
         except ValidationError as error:
             key = str(error.errors()[0]["loc"][0])
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"--{key.replace('_', '-')}",
                 "this is no limit of Carole's",
-                where=f"--{key.replace('_', '-')}",
-                got=str(getattr(self, key))[:40],
-                remedy="write sizes as 512MiB or 3GiB, and at least one row",
+                str(getattr(self, key))[:40],
+                "write sizes as 512MiB or 3GiB, and at least one row",
             ) from None
 
 
@@ -82,12 +81,11 @@ def exceeded(
     if spec.in_blocks:  # in mode open such a block is split or left out, with a warning
         for found, rule in zip(linkage.rules, spec.keyed_rules, strict=False):
             if found.largest > rule.limit:
-                yield GemelError(
-                    ErrorCode.PARAMETER,
+                yield parameter(
+                    f"blocking.{rule.name}",
                     f"a block may have at most {rule.limit:,} pairs",
-                    where=f"blocking.{rule.name}",
-                    got=f"one of {found.largest:,}",
-                    remedy="block more finely, name a field to split the rule by, or raise its limit",
+                    f"one of {found.largest:,}",
+                    "block more finely, name a field to split the rule by, or raise its limit",
                 )
 
 

@@ -79,15 +79,7 @@ class SharedCost:
 def shared_cost(
     custodians: Sequence[CustodianCost], spec: Specification, rules: tuple[RulePairs, ...] = ()
 ) -> SharedCost | None:
-    """The cost of computing on two contributions; None in another mode.
-
-    Parameters
-    ----------
-    custodians
-        Alice's and Bob's.
-    rules
-        Pairs of the rules, where files tell; a pair of several rules is compared under each.
-    """
+    """The cost of computing on two contributions; None in another mode."""
     if spec.mode != "shared":
         return None
     plan = plan_of(spec)
@@ -168,17 +160,7 @@ class LinkageCost:
 def linkage_cost(
     custodians: Sequence[CustodianCost], spec: Specification, rules: tuple[RulePairs, ...] = (), threads: int = 2
 ) -> LinkageCost:
-    """The cost of linking two contributions.
-
-    Parameters
-    ----------
-    custodians
-        Alice's and Bob's.
-    rules
-        Pairs of the rules with keys, where files tell.
-    threads
-        Carole's.
-    """
+    """The cost of linking two contributions."""
     records = [each.records for each in custodians]
     of_a, of_b = (each.layout for each in custodians)
     pairs = _pairs(spec, rules, records)

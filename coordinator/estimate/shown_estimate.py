@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.parties import Side
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import file_source, read_source
@@ -32,12 +32,11 @@ def both_files(
         PARAMETER if one is missing; as `read_source`.
     """
     if alice is None or bob is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--alice" if alice is None else "--bob",
             "pairs are counted in two files",
-            where="--alice" if alice is None else "--bob",
-            got="none",
-            remedy="give both, or only --rows",
+            "none",
+            "give both, or only --rows",
         )
     forms = CsvOptions.of_files(list(encoding or []), list(separator or []))
     sources = [file_source(path, form) for path, form in zip((alice, bob), forms, strict=True)]

@@ -21,7 +21,7 @@ from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.documents.evaluation_document import EvaluationDocument, SchemeResult
 from gemel.common.documents.statistics_document import Stage, StatisticsDocument, Timings
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
 from gemel.common.processors import processors
@@ -284,9 +284,7 @@ def check_memory(text: str) -> None:
     try:
         LimitsConfiguration(memory=text)
     except ValidationError:
-        raise GemelError(
-            ErrorCode.PARAMETER, "expected a size", where="--memory", got=repr(text), remedy="write 512MiB or 3GiB"
-        ) from None
+        raise parameter("--memory", "expected a size", repr(text), "write 512MiB or 3GiB") from None
 
 
 def _require_file(path: Path, option: str) -> None:

@@ -169,13 +169,7 @@ class ServiceProcess:
 
 
 class Services:
-    """Several services, stopped together when the block ends, however it ends.
-
-    Parameters
-    ----------
-    folder
-        Deleted at the end, also where this process is killed; None: nothing is deleted, and killed services go on.
-    """
+    """Several services, stopped together when the block ends, however it ends."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._running: list[ServiceProcess] = []

@@ -106,24 +106,7 @@ def rehearse(
     collect: Callable[[Rehearsed], None],
     known: Sequence[Path] = (),
 ) -> None:
-    """Run a whole linkage and give its results to `collect`, while the custodians' folders still exist.
-
-    Parameters
-    ----------
-    spec, text
-        The specification and the very text of it.
-    sources
-        Each custodian's file, CSV or Parquet, by its absolute path.
-    narrator
-        Called with every step.
-    known
-        Files that the specification names by their digest, by their absolute paths; either custodian has all of them.
-
-    Raises
-    ------
-    GemelError
-        What the service concerned refused with, in its own words.
-    """
+    """Run a whole linkage and give its results to `collect`, while the custodians' folders still exist."""
     folder = Path(tempfile.mkdtemp(prefix="gemel-rehearsal-"))
     try:
         with Services(folder) as services:

@@ -33,21 +33,7 @@ TEXT_STEPS: dict[Step, Callable[[str], str]] = {}
 
 
 def clean_value(value: str | None, field: FieldSpec) -> str | None:
-    """A cleaned value, or None if it is missing.
-
-    Parameters
-    ----------
-    value
-        As in the file.
-    field
-        Its field: the cleaning steps, stop words, missing codes, and for a date its format.
-
-    Returns
-    -------
-    str or None
-        None for an empty value, a missing-value code, one that cleaning empties, and a date or number that cannot be
-        read. A date is ``YYYYMMDD``, zeros for a part that is not known or not compared.
-    """
+    """A cleaned value, or None if it is missing."""
     codes = missing_codes(field)
     if value is None or is_missing(value, codes):
         return None

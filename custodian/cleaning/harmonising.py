@@ -26,13 +26,7 @@ class Refusal(Protocol):
 
 
 class Unnamed:
-    """The values of one column that no table names, in all batches of a file.
-
-    Parameters
-    ----------
-    refusal
-        Makes the error.
-    """
+    """The values of one column that no table names, in all batches of a file."""
 
     def __init__(self, refusal: Refusal) -> None:
         self._refusal = refusal
@@ -66,21 +60,6 @@ def harmonised(
     unnamed: Unnamed,
 ) -> pl.Series:
     """The values of a column, or of a part of one, as common categories; null where they are unnamed.
-
-    Parameters
-    ----------
-    raw : Series of String
-        The custodian's own values.
-    table
-        The values that mean each common category.
-    side
-        Whose column it is.
-    is_missing
-        Whether a value that the table does not name means *not known*; such values are returned as they are.
-    positions
-        Where the rows are, for the error.
-    unnamed
-        Receives the rows whose values the table does not name.
 
     Notes
     -----

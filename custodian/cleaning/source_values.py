@@ -77,11 +77,6 @@ def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
 
     Dates become ISO, which every date order reads. Numbers that a program made floating-point because some are missing
     become whole again: a postcode 2612.0 is 2612.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a column of lists, structures or bytes, and for a value longer than `MAX_CHARACTERS`.
     """
     kind = column.dtype
     if kind.is_float():

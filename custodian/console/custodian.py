@@ -71,13 +71,7 @@ class Custodian:
 
 
 def project_of(control: Control, request: Request) -> operator_pb2.CustodianProject:
-    """The project in a page's address, as the service shows it.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND for one that it does not know, or a name that no project can have.
-    """
+    """The project in a page's address, as the service shows it."""
     name: str = request.path_params["project"]
     if re.fullmatch(PROJECT_PATTERN, name):
         for found in control.status().projects:

@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from gemel.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import gettext
 from gemel.common.web.forms import Form, form_page, posting, session_of
 from gemel.common.web.pages import Pages
@@ -168,9 +168,7 @@ class DecisionPages:
         """Accept the restoration that the page showed, or refuse it."""
         decision, given = form.get("decision", ""), form.get("restoration", "")
         if decision not in RESTORE_DECISIONS or not (given.isascii() and given.isdigit() and len(given) < 16):
-            raise GemelError(
-                ErrorCode.PARAMETER, "a decision is to accept or to refuse", where="decision", remedy="choose one"
-            )
+            raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")
         accept = RESTORE_DECISIONS[decision]
         reason = form.get("reason", "").strip()
         if not accept:

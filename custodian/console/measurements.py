@@ -38,23 +38,7 @@ ATTACKING = marked("signing it under a throw-away key, and attacking the signatu
 
 @dataclass
 class Measurement:
-    """One measurement.
-
-    Attributes
-    ----------
-    digest
-        Of the specification that it is under.
-    process
-        That makes it.
-    at
-        When it was begun, in words.
-    began, ended
-        On the monotonic clock; `ended` is None while it is under way.
-    stage
-        What it does.
-    report, error
-        What came of it.
-    """
+    """One measurement."""
 
     digest: bytes
     process: BaseProcess
@@ -77,13 +61,7 @@ class Measurement:
 
 
 class Measurements:
-    """The newest measurement of each project.
-
-    Parameters
-    ----------
-    custodian
-        Whose source is measured.
-    """
+    """The newest measurement of each project."""
 
     def __init__(self, custodian: Custodian) -> None:
         self._custodian = custodian

@@ -58,15 +58,7 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class ShareTable:
-    """One table of a share.
-
-    Attributes
-    ----------
-    name, what
-        Its file, and what it holds.
-    rows
-        How many it has.
-    """
+    """One table of a share."""
 
     name: str
     what: str
@@ -75,15 +67,7 @@ class ShareTable:
 
 @dataclass(frozen=True)
 class SeenShare:
-    """A share in counts.
-
-    Attributes
-    ----------
-    tables, others
-        What lies in its folder.
-    provenance
-        None where the share has no tables.
-    """
+    """A share in counts."""
 
     tables: tuple[ShareTable, ...]
     others: tuple[tuple[str, str], ...]
@@ -91,13 +75,7 @@ class SeenShare:
 
 
 def seen_share(folder: Path) -> SeenShare:
-    """A share as it lies in its folder.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if there is none; as `read_provenance`.
-    """
+    """A share as it lies in its folder."""
     if not folder.is_dir():
         raise GemelError(
             ErrorCode.NOT_FOUND,
@@ -121,15 +99,7 @@ CHECKPOINTS = 25
 
 
 class ProjectPages:
-    """What a custodian sees.
-
-    Parameters
-    ----------
-    custodian
-        Whose service is asked.
-    pages
-        The templates.
-    """
+    """What a custodian sees."""
 
     def __init__(self, custodian: Custodian, pages: Pages) -> None:
         self._custodian, self._pages = custodian, pages

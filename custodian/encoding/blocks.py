@@ -41,19 +41,7 @@ from gemel.custodian.encoding.signing import Signer
 def blocks_and_tags(
     rule: str, order: NDArray[np.int64], digests: Mapping[str, NDArray[np.uint64]], signer: Signer
 ) -> dict[str, NDArray[np.uint64]]:
-    """By rule, the digest of each row's block under the rule of its set, and its tags for the others.
-
-    Parameters
-    ----------
-    rule
-        The set's.
-    order
-        Rows of the set.
-    digests
-        By rule, digest of every row's blocking key.
-    signer
-        Derives the tags' keys.
-    """
+    """By rule, the digest of each row's block under the rule of its set, and its tags for the others."""
     own = digests[rule][order]
     return {
         name: own if name == rule else tags(own, digest[order], signer.key(Purpose.TAG, name, rule), signer.suite)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import MISSING
@@ -26,18 +26,16 @@ def check_columns(columns: Mapping[str, pl.Series], specification: Specification
             raise GemelError(ErrorCode.FIELD_MISSING, "the field has no column", where=where, remedy=remedy)
         column = columns[field.name]
         if column.dtype != pl.String:
-            raise GemelError(ErrorCode.PARAMETER, "cleaned values must be texts", where=where, got=str(column.dtype))
+            raise parameter(where, "cleaned values must be texts", str(column.dtype))
         lengths.add(len(column))
     if len(lengths) != 1:
-        raise GemelError(
-            ErrorCode.PARAMETER, "all columns must have the same length", where="records", got=str(sorted(lengths))
-        )
+        raise parameter("records", "all columns must have the same length", str(sorted(lengths)))
     (n_rows,) = lengths
     if n_rows == 0:
         remedy = "check the file, and any condition by which rows are chosen"
         raise GemelError(ErrorCode.EMPTY_SOURCE, "there are no rows to sign", where="records", remedy=remedy)
     if n_rows > MAX_ROWS:
-        raise GemelError(ErrorCode.PARAMETER, f"a file has at most {MAX_ROWS} rows", where="records", got=str(n_rows))
+        raise parameter("records", f"a file has at most {MAX_ROWS} rows", str(n_rows))
     return n_rows
 
 
@@ -45,23 +43,20 @@ def check_variables(variables: Mapping[str, pl.Series], specification: Specifica
     """Raise `GemelError` (PARAMETER) unless these are one custodian's variables, with a place or null for every row."""
     held = [{v.name for v in specification.variables_of(side)} for side in Side]
     if set(variables) not in held:
-        raise GemelError(
-            ErrorCode.PARAMETER, "the variables must be those that one custodian holds", where="variables",
-            got=f"{len(variables)} variables", remedy="clean the file under the same specification",
-        )  # fmt: skip
+        raise parameter(
+            "variables",
+            "the variables must be those that one custodian holds",
+            f"{len(variables)} variables",
+            "clean the file under the same specification",
+        )
     for name, places in variables.items():
         if places.dtype != pl.Int32 or len(places) != n_rows:
             got = f"{places.dtype} of {len(places)}"
-            raise GemelError(ErrorCode.PARAMETER, "one Int32 per row expected", where=f"variable {name}", got=got)
+            raise parameter(f"variable {name}", "one Int32 per row expected", got)
 
 
 def distinct_values(column: pl.Series) -> tuple[list[str], NDArray[np.int32]]:
     """Distinct values of a column in no particular order, and each row's place among them.
-
-    Parameters
-    ----------
-    column
-        Texts, null where missing.
 
     Returns
     -------

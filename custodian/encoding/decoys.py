@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.columns import check_columns
@@ -115,11 +115,12 @@ def invented_records(records: Records, specification: Specification, noise: Nois
         for batch in records.batches(names):
             exists[numbered.join(batch, on=names, how="semi", nulls_equal=True)["+number"].to_numpy()] = True
         found = pl.concat([found, invented.filter(pl.Series(~exists))])
-    raise GemelError(
-        ErrorCode.PARAMETER, "the file's records are too alike to invent others from them", where="quality.decoys",
-        got=f"{found.height} of {specification.decoys} decoys that equal no record",
-        remedy="compare more fields, or agree on a specification without decoys",
-    )  # fmt: skip
+    raise parameter(
+        "quality.decoys",
+        "the file's records are too alike to invent others from them",
+        f"{found.height} of {specification.decoys} decoys that equal no record",
+        "compare more fields, or agree on a specification without decoys",
+    )
 
 
 def _invented(

@@ -149,11 +149,6 @@ def excess_agreement(block: NDArray[np.int64], part: NDArray[np.int64], value: N
     block, part, value : ndarray of int64, shape (n_rows,)
         Number of each row's block, of the part of the field in the key (0 everywhere if none), and of its value.
 
-    Returns
-    -------
-    float
-        :math:`(\pi - b)/(1 - b)`, from 0 (as often) to 1 (always); 0 where no two rows share a block.
-
     Examples
     --------
     >>> excess_agreement(np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64), np.array([5, 5, 6, 6]))

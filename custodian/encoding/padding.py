@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import MISSING
@@ -94,10 +94,12 @@ def rows_of_rules(
     The same file, rows in the same order, has the same dummies under the same key.
     """
     if specification.padding is not None and noise is None:
-        raise GemelError(
-            ErrorCode.PARAMETER, "dummies need the custodian's noise key", where="padding",
-            got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
-        )  # fmt: skip
+        raise parameter(
+            "padding",
+            "dummies need the custodian's noise key",
+            "no noise key",
+            "give the custodian's noise key, or a throw-away one for a trial",
+        )
     n_rows = max(len(column) for column in columns.values())
     rows: dict[str, NDArray[np.int64]] = {}
     parts = [dict(columns)]
@@ -112,10 +114,12 @@ def rows_of_rules(
         missing = padded_size(sizes) - sizes
         total += int(missing.sum())
         if total > MAX_ROWS:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"at most {MAX_ROWS} records and dummies are possible", where="padding",
-                got=f"more for rule {rule.name}", remedy="do not pad",
-            )  # fmt: skip
+            raise parameter(
+                "padding",
+                f"at most {MAX_ROWS} records and dummies are possible",
+                f"more for rule {rule.name}",
+                "do not pad",
+            )
         first = total - int(missing.sum())
         rows[rule.name] = np.concatenate([own, np.arange(first, total)])
         draws = Draws(noise.derive(specification.project, f"dummies of rule {rule.name}", specification.suite))

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.derivation import Purpose, Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.progress import Progress
@@ -158,7 +158,7 @@ def encode_records(
     """
     block_keyed = specification.in_blocks
     if block_keyed and not specification.keyed_rules:
-        raise GemelError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
+        raise parameter("blocking", "mode block_keyed needs a blocking rule", "none")
     n_rows = check_columns(columns, specification)
     n_records = n_rows - decoys
     check_variables(variables, specification, n_records)

@@ -28,16 +28,7 @@ from gemel.common.specification import Specification
 
 @dataclass(frozen=True)
 class SharedSet:
-    """A set as it is sent: the digests of its rows' blocks, and a sealed share.
-
-    Attributes
-    ----------
-    layout
-    digests
-        uint64, ascending; of the samples none.
-    sealed
-        uint8: the third share of the rows' words, and its seal.
-    """
+    """A set as it is sent: the digests of its rows' blocks, and a sealed share."""
 
     layout: SetLayout
     digests: NDArray[np.uint64] = dataclass_field(repr=False)

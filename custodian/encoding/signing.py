@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, FieldSignatures
@@ -155,11 +155,6 @@ class Signer:
             As `prepare` gives it.
         rows
             The rows of each group, shape (n_groups, n). The result has all of them, one group after the other.
-
-        Raises
-        ------
-        GemelError
-            As `sign`.
         """
         signed, places, before = [], [], 0
         for number, group in enumerate(rows):
@@ -182,10 +177,12 @@ class Signer:
         if not field.randomised_response:
             return signed
         if self._noise is None:
-            raise GemelError(
-                ErrorCode.PARAMETER, "randomised response needs the custodian's noise key", where=f"field {field.name}",
-                got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
-            )  # fmt: skip
+            raise parameter(
+                f"field {field.name}",
+                "randomised response needs the custodian's noise key",
+                "no noise key",
+                "give the custodian's noise key, or a throw-away one for a trial",
+            )
         keys = self._noise.derive(self._specification.project, field.key_domain, self.suite)
         return with_randomised_response(signed, keys, field.randomised_response)
 

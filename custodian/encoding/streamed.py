@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.derivation import Purpose, Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.progress import Progress
@@ -146,11 +146,9 @@ def encode_table(
     Memory for a unit, for 8 bytes a record, and for some 40 bytes a record where there are variables.
     """
     if not specification.keyed_rules:
-        raise GemelError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
+        raise parameter("blocking", "mode block_keyed needs a blocking rule", "none")
     if not 0 < records.n_rows <= MAX_ROWS:
-        raise GemelError(
-            ErrorCode.PARAMETER, f"a file has 1 to {MAX_ROWS} rows", where="records", got=str(records.n_rows)
-        )
+        raise parameter("records", f"a file has 1 to {MAX_ROWS} rows", str(records.n_rows))
     signing = _Signing(records, specification, seed, epoch, noise, make, threads)
     doing = progress or (lambda name, done: None)
     rules = specification.keyed_rules

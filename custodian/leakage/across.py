@@ -129,18 +129,7 @@ class ReadField:
 
 
 def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random.Generator) -> Recovery | None:
-    """Attack a field by means of the best read of the others; None where no other is read at all.
-
-    Parameters
-    ----------
-    target
-        The field, or a variable.
-    read
-        Fields in the same rows that have been attacked; the target itself is left out.
-    rng
-        Draws the people in clear from whom the attacker knows what goes together: half of the file's, as she could know
-        others like them. It is the other half that she reads: in the same people, chance would look like dependence.
-    """
+    """Attack a field by means of the best read of the others; None where no other is read at all."""
     others = [field for field in read if field.name != target.name and (field.guesses != UNKNOWN).any()]
     if not others or not len(target.truth):
         return None

@@ -30,23 +30,7 @@ _OTHERS = 200
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The rows that are sent under each rule, or whole blocks of them, and those that are attacked.
-
-    Attributes
-    ----------
-    whole
-        The rows.
-    texts
-        By rule, the blocking key of each of its rows.
-    attacked
-        By rule, the rows of `whole` that are attacked, in whole blocks.
-    weights
-        By rule, the rows of the file in blocks of each size.
-    n_blocked
-        By rule, the rows of the file that have a key.
-    own_size
-        By rule, the rows of the block of a row, on average.
-    """
+    """The rows that are sent under each rule, or whole blocks of them, and those that are attacked."""
 
     whole: RuleRows
     texts: Mapping[str, pl.Series]

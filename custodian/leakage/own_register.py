@@ -71,11 +71,6 @@ def by_register(
     rows_of_size
         Rows of the file in blocks of each size, by its logarithm, where `whole` has some of its blocks only.
 
-    Yields
-    ------
-    Finding
-        For every share: `recovered` is the share of the attacker's people whose row she names rightly.
-
     Notes
     -----
     Under a second for the commonest sizes of blocks, whatever the size of the file.

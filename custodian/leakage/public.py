@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.custodian.tokens import tokenise
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
@@ -88,4 +88,4 @@ class PublicValues:
 
 
 def _refused(what: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, f"a public dictionary has {what}", where="public values", got=got)
+    return parameter("public values", f"a public dictionary has {what}", got)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 UNKNOWN = -1
 """No claim is made, or the value is none of the public ones."""
@@ -87,11 +87,10 @@ def score(
     truth is one of them.
     """
     if not len(guesses) == len(truth) == len(counts):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"{attack} of {field}",
             "guesses, truth and counts speak of the same values",
-            where=f"{attack} of {field}",
-            got=f"{len(guesses)}, {len(truth)} and {len(counts)}",
+            f"{len(guesses)}, {len(truth)} and {len(counts)}",
         )
     n_values, n_records = len(counts), int(counts.sum())
     right = (guesses == truth) & (truth != UNKNOWN)

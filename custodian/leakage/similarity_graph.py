@@ -230,15 +230,6 @@ def align_core(
 ) -> NDArray[np.float32]:
     """Distribution of each chosen signature over some public values, by mean field.
 
-    Parameters
-    ----------
-    chosen, names
-        Signatures and public values.
-    expected
-        Expected count of every public value.
-    weight, growth
-        Weight of the similarities at first, and by how much it grows in each step, up to 1.
-
     Returns
     -------
     ndarray of float32, shape (n_chosen, n_names)

@@ -31,13 +31,7 @@ def announce(state: Path, address: str) -> None:
 
 
 def running_address(state: Path, party: str) -> Address:
-    """Where the service with this state folder answers.
-
-    Raises
-    ------
-    GemelError
-        UNAVAILABLE if none is running.
-    """
+    """Where the service with this state folder answers."""
     path = state / ADDRESS_FILE
     if not path.exists():
         raise GemelError(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.records.registry import read_source
 from gemel.common.records.sources import Source
 from gemel.common.records.table import check_identifiers
@@ -42,9 +42,7 @@ def attach(
     """
     selected = list(dict.fromkeys(columns))
     if clash := [name for name in selected if name in LINK_COLUMNS]:
-        raise GemelError(
-            ErrorCode.PARAMETER, "a column has the same name as one of the links", where="--columns", got=clash[0]
-        )
+        raise parameter("--columns", "a column has the same name as one of the links", clash[0])
     linked = _read_links(links)
     table = read_source(source, [identifier, *selected])
     identifiers = check_identifiers(table, identifier)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gemel.common.audit import Checkpoint
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Party
 from gemel.common.pki import Members, PartyFolder
 from gemel.common.rpc.client import Connection
@@ -123,7 +123,7 @@ class Control:
             return
         digits = re.sub(r"[\s:-]", "", expected).lower()
         if not re.fullmatch(r"[0-9a-f]{64}", digits):
-            raise GemelError(ErrorCode.PARAMETER, "a digest has 64 hexadecimal digits", where="--digest")
+            raise parameter("--digest", "a digest has 64 hexadecimal digits")
         if digits != digest.hex():
             raise GemelError(
                 ErrorCode.SPECIFICATION,

@@ -23,13 +23,6 @@ _STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
 class EncryptedWriter:
     """Writes content in chunks, whatever its own parts are.
 
-    Parameters
-    ----------
-    file
-        Receives the encrypted chunks.
-    key
-        Encrypts them.
-
     Attributes
     ----------
     digests
@@ -96,13 +89,7 @@ def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
 
 
 def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
-    """Read the file, chunk after chunk.
-
-    Raises
-    ------
-    GemelError
-        VAULT if the file is missing, cannot be read, or was changed.
-    """
+    """Read the file, chunk after chunk."""
     try:
         with path.open("rb") as file:
             index = 0

@@ -28,20 +28,7 @@ class _Stored(NamedTuple):
 
 
 class EncryptedTable:
-    """A working table (`custodian.encoding.working_table`) in an encrypted file.
-
-    Parameters
-    ----------
-    path
-        Of the file, which is made.
-    by_column
-        Whether each column of a batch is a chunk of its own, so that some can be read without the others.
-
-    Raises
-    ------
-    GemelError
-        STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; the same from all methods.
-    """
+    """A working table (`custodian.encoding.working_table`) in an encrypted file."""
 
     def __init__(self, path: Path, *, by_column: bool) -> None:
         self.n_rows = 0

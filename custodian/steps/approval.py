@@ -145,13 +145,7 @@ def profile(context: StepContext, task: Task) -> None:
 def cleaned_records(
     context: StepContext, task: Task, stage: Callable[[str], AbstractContextManager[None]]
 ) -> Iterator[CleanedFile]:
-    """The source's records, cleaned, outside memory; they are erased when the block ends.
-
-    Raises
-    ------
-    GemelError
-        As `read_into`; MEMORY if the process has held more than it may.
-    """
+    """The source's records, cleaned, outside memory; they are erased when the block ends."""
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
 
     @contextmanager

@@ -21,13 +21,7 @@ COARSENING = "coarsening.csv"
 
 
 def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> dict[str, CoarseningStep | str]:
-    """The step of each variable that is released coarsened.
-
-    Raises
-    ------
-    GemelError
-        SEALED if the statistics name a coarsening that the specification does not allow.
-    """
+    """The step of each variable that is released coarsened."""
     listed = statistics.get("coarsened")
     if listed is None:
         return {}
@@ -46,13 +40,7 @@ def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> d
 
 
 def coarsening_table(steps: Mapping[str, CoarseningStep | str], spec: Specification) -> pl.DataFrame:
-    """Every category of the coarsened variables with what it is released as.
-
-    Returns
-    -------
-    DataFrame
-        Columns variable, category and released_as, which is null where the variable is dropped.
-    """
+    """Every category of the coarsened variables with what it is released as."""
     rows = [
         (name, label, step.group_of[folded_label(label)] if isinstance(step, CoarseningStep) else None)
         for name, step in steps.items()

@@ -22,13 +22,7 @@ REASON = "new-epoch"
 
 
 def enter_epoch(context: StepContext, task: Task) -> None:
-    """Check that the coordinator has opened the task's epoch, and forget what waited to be sent in the former one.
-
-    Raises
-    ------
-    GemelError
-        EPOCH_MISMATCH for more epochs than this custodian allows, or one that no coordinator has opened; SIGNATURE.
-    """
+    """Check that the coordinator has opened the task's epoch, and forget what waited to be sent in the former one."""
     where = f"project {task.project}"
     maximum = context.configuration.policy.max_epochs
     if task.epoch > maximum:

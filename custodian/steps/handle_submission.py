@@ -57,23 +57,7 @@ _COLUMN = "identifier"
 
 
 def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
-    """Count the records whose rows Carole is about to receive, and refuse if they are too many.
-
-    Parameters
-    ----------
-    requested
-        This custodian's own identifiers of the requested rows.
-
-    Returns
-    -------
-    int
-        Records of this and all former responses together.
-
-    Raises
-    ------
-    GemelError
-        LEAKAGE if the specification allows fewer; they are not counted then.
-    """
+    """Count the records whose rows Carole is about to receive, and refuse if they are too many."""
     records = requested.cast(pl.String).unique()
     for epoch in range(1, task.epoch + 1):
         known = context.state.secret(task.project, epoch, JOINED)
@@ -203,24 +187,10 @@ def codes_rows(
 ) -> NDArray[np.uint32]:
     """Row in the set of codes of each handle's record.
 
-    Parameters
-    ----------
-    identifiers
-        The custodian's own identifier of each row of the upload: the signed rows, then those of the set of codes.
-    n_signed
-        Signed rows.
-    rows, handles
-        Some of these, and the handle of each.
-
     Returns
     -------
     ndarray of uint32, shape (n_records,)
         Of the handles of records; decoys and dummies have no codes.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if the upload has no codes of such a record.
     """
     handle, first = np.unique(handles, return_index=True)
     requested = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
@@ -243,24 +213,10 @@ def values_of_rows(
 ) -> NDArray[np.uint32]:
     """The codes of some rows, as they are reported.
 
-    Parameters
-    ----------
-    codes
-        By variable, of every row of the upload; -1 for none.
-    names
-        The variables that this custodian holds, in the order of the specification.
-    rows
-        Some rows of codes.
-
     Returns
     -------
     ndarray of uint32, shape (n_rows * n_variables,)
         One row after the other: 0 for none, otherwise a code and one.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if the codes were not kept.
     """
     if missing := [name for name in names if name not in codes]:
         raise GemelError(

@@ -51,13 +51,7 @@ class FileSize:
 
 
 def require_room(size: FileSize, spec: Specification, memory: MemoryLimit) -> None:
-    """Refuse a file of which more must be held at a time than fits into memory.
-
-    Raises
-    ------
-    GemelError
-        MEMORY, with what must be held and what can be done.
-    """
+    """Refuse a file of which more must be held at a time than fits into memory."""
     where, remedy = f"project {spec.project}, {size.n_rows:,} records", "raise limits.memory in its configuration"
     if not spec.in_blocks:
         what = f"mode {spec.mode} of all records"

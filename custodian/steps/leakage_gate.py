@@ -12,7 +12,7 @@ import json
 import structlog
 
 from gemel.common.audit.reason import MAX_REASON
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.specification import Specification
 from gemel.custodian.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Gate, LeakageReport, Verdict
@@ -36,13 +36,7 @@ def load_gate() -> Gate:
 
 
 def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
-    """Measure cleaned records, and refuse to go on above the limit.
-
-    Raises
-    ------
-    GemelError
-        LEAKAGE, unless the operator has overridden it for this specification.
-    """
+    """Measure cleaned records, and refuse to go on above the limit."""
     if context.gate is None or not task.spec.leakage.refuses(task.spec.mode):
         return
     known = context.state.leakage(task.project)
@@ -125,16 +119,13 @@ def override(context: StepContext, project: str, reason: str) -> None:
     """
     where = f"project {project}"
     if not reason.strip():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             "an override needs a reason",
-            where=where,
             remedy="give the reason why the records may leave nevertheless with --reason; the audit log will show it",
         )
     if len(reason) > MAX_REASON:
-        raise GemelError(
-            ErrorCode.PARAMETER, f"a reason has at most {MAX_REASON} characters", where=where, got=str(len(reason))
-        )
+        raise parameter(where, f"a reason has at most {MAX_REASON} characters", str(len(reason)))
     known = context.state.override_leakage(project, reason.strip())
     if known is None:
         raise GemelError(

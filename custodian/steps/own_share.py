@@ -26,15 +26,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class OwnShare:
-    """A share as its custodian reads it.
-
-    Attributes
-    ----------
-    root
-        Digest of the sealed share, by which it is acknowledged to Carole.
-    tables
-        Those of the share, by the custodian's own identifiers.
-    """
+    """A share as its custodian reads it."""
 
     root: bytes
     share: Share
@@ -42,14 +34,7 @@ class OwnShare:
 
 
 def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnShare:
-    """Fetch the share of the task's run.
-
-    Raises
-    ------
-    GemelError
-        SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on its way; NOT_FOUND if the
-        pseudonym map of its upload has been erased.
-    """
+    """Fetch the share of the task's run."""
     opened = step_context.state.folder / f"share-{secrets.token_hex(8)}.zip"
     try:
         with watch.measure("fetch"):

@@ -15,13 +15,7 @@ from gemel.custodian.steps.step_context import Task
 
 
 def listed_owner(members: Members, task: Task) -> Member:
-    """The project's owner, as the membership list has it.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED if the list has no such coordinator.
-    """
+    """The project's owner, as the membership list has it."""
     for member in members.with_role(Role.COORDINATOR):
         if member.name == task.owner:
             return member

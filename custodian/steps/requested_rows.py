@@ -56,12 +56,6 @@ def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: 
     """The rows that a request for handles names: as Carole states them, or in mode shared as three parties name them.
 
     In mode shared Carole does not learn them: each compute party has sealed its share to this custodian.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared; as `open_rows` and
-        `compute_members`. Which upload it names is for the caller to check: of another one no row is opened.
     """
     members = computing(context, task)
     if members is None:
@@ -94,24 +88,6 @@ def count_requested(
     decoys: pl.Series,
 ) -> Requested:
     """Count the rows whose handles are about to be submitted, and refuse if they would join too many.
-
-    Parameters
-    ----------
-    rows
-        The requested rows of the upload.
-    identifiers, decoys
-        This custodian's own identifier, and the number of the decoy, of each row of the upload; null where it is none.
-
-    Returns
-    -------
-    Requested
-        Of this and all former responses together.
-
-    Raises
-    ------
-    GemelError
-        LEAKAGE if the specification allows fewer, or a request was refused under the same cap before; they are not
-        counted then.
 
     Notes
     -----

@@ -28,20 +28,7 @@ ROUNDING = 0.05
 
 
 def resolved_tables(context: StepContext, task: Task, share: Share, upload: Upload) -> dict[str, pl.DataFrame]:
-    """The tables that the resolver grants, by row of this custodian's upload.
-
-    Parameters
-    ----------
-    share
-        With the resolver's part.
-    upload
-        Of the run.
-
-    Raises
-    ------
-    GemelError
-        SEALED if the resolver's part does not open, is malformed, or is of another request or upload.
-    """
+    """The tables that the resolver grants, by row of this custodian's upload."""
     assert share.rows is not None  # noqa: S101 - the two are there together
     assert share.resolved is not None  # noqa: S101
     request = _request(context, task, share.rows, upload)
@@ -70,12 +57,6 @@ def check_resolved(
         With the statistics, whose numbers Carole has checked and the audit log has.
     names
         Of each row of the upload the custodian's identifier; null for a dummy or a decoy.
-
-    Raises
-    ------
-    GemelError
-        SEALED for links that are not as many as counted, of no record, of one record too often, or less probable than
-        the threshold.
     """
     links = tables["links"]
     counted = share.statistics.get("linkage", {}).get("links")

@@ -136,13 +136,7 @@ def agree(context: StepContext, task: Task) -> Outcome:
 
 
 def kept_seed(context: StepContext, task: Task) -> Seed:
-    """The seed of the task's epoch.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if this custodian does not hold it.
-    """
+    """The seed of the task's epoch."""
     kept = context.state.secret(task.project, task.epoch, SEED)
     if kept is None:
         raise GemelError(

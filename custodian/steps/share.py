@@ -26,7 +26,7 @@ from typing import Any
 
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
@@ -71,18 +71,7 @@ class Share:
 
 
 def read_share(path: Path, n_rows: int) -> Share:
-    """Read an opened share.
-
-    Parameters
-    ----------
-    n_rows
-        Rows of this custodian's upload.
-
-    Raises
-    ------
-    GemelError
-        SEALED if the share does not have the form above, or names rows that were never uploaded.
-    """
+    """Read an opened share."""
     files = {f"{name}.parquet": name for name in SCHEMAS}
     size = path.stat().st_size
     try:
@@ -165,18 +154,7 @@ def malformed(got: str, what: str = "the share of the result does not have the e
 
 
 def safe_name(name: str) -> str:
-    """A run's name, if it can be a folder's name.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER otherwise.
-    """
+    """A run's name, if it can be a folder's name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "a run's name has 1 to 64 letters, digits, _ and -",
-            where="FETCH task",
-            got=f"{len(name)} characters",
-        )
+        raise parameter("FETCH task", "a run's name has 1 to 64 letters, digits, _ and -", f"{len(name)} characters")
     return name

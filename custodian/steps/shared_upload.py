@@ -43,14 +43,7 @@ def computing(context: StepContext, task: Task) -> tuple[Member, Member, Member]
 
 @dataclass(frozen=True)
 class SentPortion:
-    """The next sets of an upload as they are sent, in the order of its payload.
-
-    Attributes
-    ----------
-    sets
-    order, identifiers
-        As of a `Portion`, in the order of the rows that are sent.
-    """
+    """The next sets of an upload as they are sent, in the order of its payload."""
 
     sets: tuple[SentSet, ...]
     order: NDArray[np.int64] = field(repr=False)
@@ -58,16 +51,7 @@ class SentPortion:
 
 
 class UploadShares:
-    """Shares the portions of one upload, and seals what opens them.
-
-    Parameters
-    ----------
-    context, task
-    members
-        Who computes, by compute party.
-    upload
-        The upload's name.
-    """
+    """Shares the portions of one upload, and seals what opens them."""
 
     def __init__(self, context: StepContext, task: Task, members: tuple[Member, Member, Member], upload: str) -> None:
         self._identity, self._side = context.keyring.identity, context.party.side

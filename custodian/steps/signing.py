@@ -54,14 +54,7 @@ class Signed:
 
 
 def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, progress: Progress) -> Signed:
-    """Sign a file, write the upload and add its row.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if what must be held does not fit, as `read_known_files` and `encode_records`, of the disk, and as
-        `computing`.
-    """
+    """Sign a file, write the upload and add its row."""
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
     name = secrets.token_hex(16)
     members = computing(context, task)

@@ -71,14 +71,7 @@ class StepContext:
         return self.connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
 
     def check_stop(self, project: str) -> None:
-        """Leave a long step when the service is to stop, or when the operator has declined the project meanwhile.
-
-        Raises
-        ------
-        StoppedError
-        GemelError
-            SPECIFICATION.
-        """
+        """Leave a long step when the service is to stop, or when the operator has declined the project meanwhile."""
         if self.stopping.is_set():
             raise StoppedError
         known = self.state.project(project)
@@ -152,13 +145,7 @@ class Task:
 
 
 def refuse_former_epoch(context: StepContext, task: Task) -> None:
-    """Refuse to go back to an epoch.
-
-    Raises
-    ------
-    GemelError
-        EPOCH_MISMATCH.
-    """
+    """Refuse to go back to an epoch."""
     known = context.state.project(task.project)
     if known is not None and task.epoch < known.epoch:
         raise GemelError(
@@ -171,13 +158,7 @@ def refuse_former_epoch(context: StepContext, task: Task) -> None:
 
 
 def require_approved(context: StepContext, task: Task) -> None:
-    """Refuse to work on any specification but the one this custodian has approved, and in any other epoch.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION, EPOCH_MISMATCH.
-    """
+    """Refuse to work on any specification but the one this custodian has approved, and in any other epoch."""
     refuse_former_epoch(context, task)
     project = context.state.project(task.project)
     if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:

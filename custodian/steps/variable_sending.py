@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 import structlog
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Member
 from gemel.common.pki.sealing_renewal import require_sealing_keys
@@ -94,11 +94,6 @@ def acknowledged_share(step_context: StepContext, task: Task) -> OwnShare:
     """This custodian's share of a run once more, the one that it has acknowledged.
 
     It was fetched after both custodians had countersigned the log as far as the release.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if it has acknowledged none; SEALED if Carole shows another one; as `own_share`.
     """
     held = step_context.state.result(task.project, task.run)
     where = f"project {task.project}, run {task.run}"
@@ -117,13 +112,7 @@ def acknowledged_share(step_context: StepContext, task: Task) -> OwnShare:
 
 
 def ids_of(own: OwnShare, *, drawn: bool) -> pl.DataFrame:
-    """The ids that values are sent of: of links, and of pairs in a drawn linkage.
-
-    Returns
-    -------
-    DataFrame
-        Columns identifier and id, each id once.
-    """
+    """The ids that values are sent of: of links, and of pairs in a drawn linkage."""
     links = own.tables["links"].select("identifier", pl.col("link_id").alias(ID))
     if not drawn:
         return links
@@ -165,19 +154,6 @@ def granted_values(
     """The granted columns of some records, by id; coarsened where the result was.
 
     Only the rows of these records are kept of the source.
-
-    Parameters
-    ----------
-    identifier
-        The column of the custodian's identifiers.
-    records
-        Columns identifier and id.
-
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING for a column that the source does not have; PARAMETER if it does not have every record once;
-        SOURCE for a value of a coarsened variable that is none of its categories.
     """
     side, columns = transfer.sender, spec.release.granted_columns(transfer)
     steps = {
@@ -193,12 +169,11 @@ def granted_values(
     found = pl.concat(parts)
     n_found = found[identifier].n_unique()
     if found.height != n_found or n_found != len(named):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"column '{identifier}' of the source",
             "the source no longer has every linked record once, by its own identifier",
-            where=f"column '{identifier}' of the source",
-            got=f"{n_found} of {len(named)} records, on {found.height} rows",
-            remedy="configure the source that was contributed; the columns are then sent by themselves",
+            f"{n_found} of {len(named)} records, on {found.height} rows",
+            "configure the source that was contributed; the columns are then sent by themselves",
         )
     return records.join(found, left_on="identifier", right_on=identifier, how="left", maintain_order="left")
 

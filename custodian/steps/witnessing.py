@@ -32,19 +32,7 @@ PATIENCE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Look:
-    """One reading of the log.
-
-    Attributes
-    ----------
-    sent
-        Size up to which Carole has this custodian's countersignature since.
-    seen
-        The log's newest checkpoint, verified and kept.
-    theirs
-        Size up to which the other custodian has countersigned the same log; 0 if Carole shows no countersignature.
-    response
-        What Carole sent.
-    """
+    """One reading of the log."""
 
     sent: int
     seen: Checkpoint
@@ -77,12 +65,6 @@ def countersign(context: StepContext) -> None:
 def countersigned_by_both(context: StepContext, task: Task) -> bool:
     """Whether a run's share may be fetched: its release is in the log, and the other custodian has countersigned the
     log at least as far as this one had seen it when the share was first offered, or the operator goes without.
-
-    Raises
-    ------
-    GemelError
-        AUDIT or SIGNATURE; AUDIT if the release is not in the log; WRONG_STATE once the wait has lasted
-        `PATIENCE_SECONDS`.
     """
     first = _look(context, task.project, task.run)
     believed_release(first.response, first.seen, task.project, task.run)

@@ -42,7 +42,7 @@ every project, until the token is signed.
 
 from __future__ import annotations
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.suite import Suite, keyed_hash
 
 PADDING = 0x1FFFFF
@@ -74,37 +74,29 @@ def hashed(text: str, tag: int, key: bytes, suite: Suite = Suite.DEFAULT) -> int
 def unknown_tokenisation(name: str) -> GemelError:
     """Error for an unknown tokenisation."""
     known = ", ".join(TOKENISATIONS)
-    return GemelError(
-        ErrorCode.PARAMETER,
-        "unknown tokenisation",
-        where="tokens",
-        got=name,
-        remedy=f"use one of {known}",
-    )
+    return parameter("tokens", "unknown tokenisation", name, f"use one of {known}")
 
 
 def no_key() -> GemelError:
     """Error for a hash without a key."""
-    return GemelError(ErrorCode.PARAMETER, "words and whole values need a key of 32 bytes", where="tokens")
+    return parameter("tokens", "words and whole values need a key of 32 bytes")
 
 
 def too_long(count: int) -> GemelError:
     """Error for values with more characters than can have distinct places."""
-    return GemelError(
-        ErrorCode.PARAMETER,
+    return parameter(
+        "tokens",
         f"a value must have at most {MAX_LENGTH} characters",
-        where="tokens",
-        got=f"{count} longer values",
-        remedy="check that this is the right column for the field",
+        f"{count} longer values",
+        "check that this is the right column for the field",
     )
 
 
 def no_date(count: int) -> GemelError:
     """Error for values that are not cleaned dates."""
-    return GemelError(
-        ErrorCode.PARAMETER,
+    return parameter(
+        "tokens",
         f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD",
-        where="tokens",
-        got=f"{count} other values",
-        remedy="set `kind: date` for the field",
+        f"{count} other values",
+        "set `kind: date` for the field",
     )

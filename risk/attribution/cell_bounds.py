@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from gemel.risk.attribution.constraints import system
@@ -111,10 +111,9 @@ def bounds(
         parts = components(release)
         missing = [c for c in parts if c.table is None]
         if missing:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                release.name,
                 "the release is not decomposable: no published table covers " + " x ".join(missing[0].variables),
-                where=release.name,
                 remedy="use method 'auto', which bounds that component by other means",
             )
         lower, upper, proven, how = _closed(release, parts)

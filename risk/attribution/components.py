@@ -33,17 +33,7 @@ Box = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Component:
-    """An irreducible component.
-
-    Parameters
-    ----------
-    variables
-        Its variables, in the order of the release.
-    separator
-        Those it shares with the components before it.
-    table
-        Name of the published table that covers it, if one does.
-    """
+    """An irreducible component."""
 
     variables: tuple[str, ...]
     separator: tuple[str, ...]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.risk.attribution import laws
 from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
 from gemel.risk.attribution.protections import (
@@ -126,17 +126,11 @@ def _made(document: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
 
 
 def release_of(document: Document) -> Release:
-    """A release from its document.
-
-    Raises
-    ------
-    GemelError
-        With every issue found.
-    """
+    """A release from its document."""
     issues: list[GemelError] = []
     for key in document:
         if key not in ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples"):
-            issues.append(GemelError(ErrorCode.PARAMETER, "is not known here", where=key))
+            issues.append(parameter(key, "is not known here"))
     variables: list[Variable] = []
     for i, entry in enumerate(document.get("variables", [])):
         try:
@@ -160,7 +154,7 @@ def release_of(document: Document) -> Release:
             name = entry.get("name") if isinstance(entry, Mapping) else None
             issues.append(_at(f"tables[{i}]" + (f" ({name})" if name else ""), error, "needs `variables` and `counts`"))
     if not tables and not issues:
-        issues.append(GemelError(ErrorCode.PARAMETER, "a release needs at least one table", where="tables"))
+        issues.append(parameter("tables", "a release needs at least one table"))
     if population is not None and not issues:
         tables.append(Published("population", (), np.asarray(int(population))))
     if issues:
@@ -281,7 +275,7 @@ def _at(path: str, error: Exception, need: str) -> GemelError:
     if isinstance(error, GemelError):
         where = f"{path}, {error.where}" if error.where else path
         return GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
-    return GemelError(ErrorCode.PARAMETER, need, where=path)
+    return parameter(path, need)
 
 
 def _together(document: Document, issues: list[GemelError]) -> GemelError:

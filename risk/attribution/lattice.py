@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
 
@@ -32,15 +32,7 @@ ROOM = 20_000_000
 
 @dataclass(frozen=True)
 class Family:
-    """Sets of a variable's levels, as bits, and the unions among them.
-
-    Parameters
-    ----------
-    sets
-        Different sets, single levels first.
-    unions
-        Triples of places in `sets`: the first is the disjoint union of the other two.
-    """
+    """Sets of a variable's levels, as bits, and the unions among them."""
 
     sets: tuple[int, ...]
     unions: tuple[tuple[int, int, int], ...]
@@ -198,10 +190,9 @@ def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lat
         found = Lattice(release.shape, families, tried)
         if found.size <= room:
             return found
-    raise GemelError(
-        ErrorCode.PARAMETER,
+    raise parameter(
+        release.name,
         f"the recoded cells of {release.cells} base cells do not fit into {room}",
-        where=release.name,
         remedy="use integer programming, or release tables over fewer variables",
     )
 

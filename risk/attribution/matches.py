@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.attribution.posterior import Posterior, Range, posterior
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.tables import Table
@@ -46,15 +46,10 @@ def unique_matches(release: Release, samples: Sequence[str]) -> list[dict[str, i
     """Cells of the variables common to the named samples in which each sample has exactly one record."""
     tables = [release.table(name) for name in samples]
     if len(tables) < 2 or not all(t.sample and t.simple for t in tables):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "unique matches are between two or more samples, not recoded",
-            where=release.name,
-            got=", ".join(samples),
-        )
+        raise parameter(release.name, "unique matches are between two or more samples, not recoded", ", ".join(samples))
     shared = [v for v in release.variables if all(v.name in t.names for t in tables)]
     if not shared:
-        raise GemelError(ErrorCode.PARAMETER, "the samples share no variable", where=release.name)
+        raise parameter(release.name, "the samples share no variable")
     product = np.ones(tuple(v.size for v in shared), dtype=np.int64)
     for table in tables:
         own = tuple(next(v for v in release.variables if v.name == n) for n in table.names)
@@ -87,13 +82,7 @@ class RankCorrelation:
 
 
 def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
-    """How well an intruder ranks unique matches.
-
-    Raises
-    ------
-    GemelError
-        If the truth is unknown, or there are fewer than three matches or no difference among them.
-    """
+    """How well an intruder ranks unique matches."""
     if any(m.truth is None for m in matches):
         raise GemelError(ErrorCode.PARAMETER, "the rank correlation needs the true table")
     claimed = np.asarray([m.probability for m in matches])

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
 from gemel.risk.attribution.recoded import recoded_bounds
 from gemel.risk.attribution.release import Published, Release
@@ -88,10 +88,9 @@ def naive_range(release: Release, query: Query, *, samples_only: bool = False) -
     if upper >= INFINITE:
         people = release.population
         if people is None:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                release.name,
                 "the queried count has no upper bound",
-                where=release.name,
                 remedy="publish a total, or state the population's size",
             )
         upper = people
@@ -133,12 +132,7 @@ def posterior(
     else:
         lower, upper = within
     if lower > upper or upper >= INFINITE:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "the queried count's range is empty or has no end",
-            got=f"{lower}..{upper}",
-            where=release.name,
-        )
+        raise parameter(release.name, "the queried count's range is empty or has no end", f"{lower}..{upper}")
     counts = np.arange(lower, upper + 1, dtype=np.int64)
     log, used = np.zeros(len(counts)), []
     with np.errstate(divide="ignore"):
@@ -148,10 +142,9 @@ def posterior(
                 log += np.log(likelihood)
                 used.append(table.name)
     if not np.isfinite(log).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            ", ".join(f"table {n!r}" for n in used),
             "no count in the range is possible under the published tables",
-            where=", ".join(f"table {n!r}" for n in used),
             remedy="check their counts and protections",
         )
     weights = np.exp(log - log.max())
@@ -222,7 +215,7 @@ def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tup
     """The table's cells that overlap the queried one, and whether the queried count is exactly their sum."""
     for name, level in query.items():
         if not 0 <= level < release.variables[axis_of(release.variables, name)].size:
-            raise GemelError(ErrorCode.PARAMETER, "no such level", where=f"variable {name!r}", got=str(level))
+            raise parameter(f"variable {name!r}", "no such level", str(level))
     choices: list[list[int]] = []
     whole = set(query) <= set(table.names)
     for axis in table.axes:

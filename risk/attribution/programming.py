@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import StageProgress
 from gemel.risk.attribution.constraints import System, system
 from gemel.risk.attribution.laws import INFINITE
@@ -151,12 +151,7 @@ def contradiction(release: Release, names: Sequence[str]) -> GemelError:
         what = f"table {listed} contradicts itself"
     else:
         what = f"no population satisfies tables {listed} together"
-    return GemelError(
-        ErrorCode.PARAMETER,
-        what,
-        where=release.name,
-        remedy="check their counts, totals and the protection stated for each",
-    )
+    return parameter(release.name, what, remedy="check their counts, totals and the protection stated for each")
 
 
 def programme_bounds(
@@ -185,15 +180,6 @@ def programme_bounds(
         For all programmes together; what is left unproven keeps its outer bound and is reported as not tight.
     progress
         Called with the share of the bounds that is final.
-
-    Returns
-    -------
-    Programmed
-
-    Raises
-    ------
-    GemelError
-        If the system has no solution.
     """
     ends = None if seconds is None else time.monotonic() + seconds
     known = _Known.of(rules, targets, outer)

@@ -28,26 +28,7 @@ from gemel.risk.attribution.release import Release
 def tables_of_csv(
     text: str, name: str, protection: Any = None, total: str = "Total", known: dict[str, list[str]] | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Read published cells.
-
-    Parameters
-    ----------
-    text
-        The file's text, with a header.
-    name
-        Of the table; margins are called after it.
-    protection
-        Document of the law of the counts.
-    total
-        The level that means a variable is summed out.
-    known
-        Levels of each variable, in order, where they are declared; otherwise in order of appearance.
-
-    Returns
-    -------
-    variables, tables
-        Documents for `documents.release_of`.
-    """
+    """Read published cells."""
     rows = list(csv.DictReader(io.StringIO(text)))
     if not rows:
         raise GemelError(ErrorCode.SOURCE, "the file has no rows", where=name)

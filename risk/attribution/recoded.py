@@ -23,13 +23,6 @@ def recoded_bounds(
         Level numbers for each variable that is not summed out.
     seconds
         Time allowed.
-
-    Returns
-    -------
-    lower, upper : int
-        The upper bound is `laws.INFINITE` where there is none.
-    tight : bool
-        Whether both are proven attained.
     """
     covered: list[Sequence[int]] = [tuple(range(v.size)) for v in release.variables]
     for name, levels in members.items():

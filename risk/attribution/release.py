@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law, Sampled
 from gemel.risk.attribution.tables import Table, Variable, axis_of, cell_label
 
@@ -39,10 +39,9 @@ class Axis:
         place = {level: k for k, level in enumerate(variable.levels)}
         listed = [level for group in groups.values() for level in group]
         if set(listed) - set(place) or len(set(listed)) != len(listed) or not all(groups.values()):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"variable {variable.name!r}",
                 "a recoding puts each level in at most one group, and no group is empty",
-                where=f"variable {variable.name!r}",
                 remedy=f"the levels are: {', '.join(variable.levels)}",
             )
         members = tuple(tuple(sorted(place[level] for level in group)) for group in groups.values())
@@ -83,27 +82,23 @@ class Published:
         shape = tuple(len(a.labels) for a in self.axes)
         where = f"table {self.name!r}"
         if counts.shape != shape:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                where,
                 f"its variables ({', '.join(self.names) or 'none'}) require counts of shape {shape}",
-                where=where,
-                got=str(counts.shape),
+                str(counts.shape),
             )
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < UNPUBLISHED).any():
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                where,
                 "published counts must be whole numbers, not negative",
-                where=where,
-                got=f"{int((counts < UNPUBLISHED).sum())} negative",
-                remedy="leave a withheld count out (null)",
+                f"{int((counts < UNPUBLISHED).sum())} negative",
+                "leave a withheld count out (null)",
             )
         object.__setattr__(self, "counts", counts.astype(np.int64))
         if self.intervals is not None:
             low, high = self.intervals
             if np.shape(low) != shape or np.shape(high) != shape or (np.asarray(low) > np.asarray(high)).any():
-                raise GemelError(
-                    ErrorCode.PARAMETER, "intervals need a lower bound no larger than the upper", where=where
-                )
+                raise parameter(where, "intervals need a lower bound no larger than the upper")
         try:
             self.law.bounds(self.counts)
         except GemelError as error:
@@ -174,11 +169,10 @@ class Release:
         sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
         if len(sizes) > 1:
             issues.append(
-                GemelError(
-                    ErrorCode.PARAMETER,
+                parameter(
+                    ", ".join(f"table {name!r}" for name in sizes.values()),
                     "samples of one population must agree on its size",
-                    where=", ".join(f"table {name!r}" for name in sizes.values()),
-                    got=", ".join(str(s) for s in sizes),
+                    ", ".join(str(s) for s in sizes),
                 )
             )
         if self.truth is not None and self.truth.variables != self.variables:
@@ -191,7 +185,7 @@ class Release:
     def _issues(self, table: Published) -> list[GemelError]:
         where, found = f"table {table.name!r}", []
         if len(set(table.names)) != len(table.names):
-            found.append(GemelError(ErrorCode.PARAMETER, "a variable appears twice", where=where))
+            found.append(parameter(where, "a variable appears twice"))
         for axis in table.axes:
             try:
                 size = self.variables[axis_of(self.variables, axis.variable)].size
@@ -201,12 +195,11 @@ class Release:
             used = [k for m in axis.members for k in m]
             if len(set(used)) != len(used) or any(not 0 <= k < size for k in used):
                 found.append(
-                    GemelError(
-                        ErrorCode.PARAMETER,
+                    parameter(
+                        where,
                         f"variable {axis.variable!r} has {size} levels in the release",
-                        where=where,
-                        got=f"{len(used)} in this table",
-                        remedy="tables that share a variable must share its levels, or be recodings of them",
+                        f"{len(used)} in this table",
+                        "tables that share a variable must share its levels, or be recodings of them",
                     )
                 )
         return found
@@ -239,7 +232,7 @@ class Release:
         for table in self.tables:
             if table.name == name:
                 return table
-        raise GemelError(ErrorCode.PARAMETER, f"there is no table {name!r}", where=self.name)
+        raise parameter(self.name, f"there is no table {name!r}")
 
     def without(self, name: str) -> Release:
         """The release without one of its tables."""

@@ -75,11 +75,6 @@ class Search:
 
         `seen`, shape (2, n_cells), holds the least and largest value of each base cell in tables found so far, and is
         kept up to date. What is learnt about one cell is propagated to all others.
-
-        Raises
-        ------
-        Contradiction
-            If there is no feasible table at all.
         """
         proven = [False, False]
         place = np.flatnonzero(self.base == node)

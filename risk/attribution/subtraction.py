@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.risk.attribution.constraints import System, system
 from gemel.risk.attribution.lattice import lattice
 from gemel.risk.attribution.programming import feasible_table, require_feasible
@@ -66,19 +66,17 @@ class Attacker:
 
     def __init__(self, release: Release) -> None:
         if release.truth is None:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                release.name,
                 "the subtraction attribution probability is the data holder's measure: it needs the true table",
-                where=release.name,
                 remedy="add the true counts of the base table to the release",
             )
         self.truth = release.truth.counts.ravel()
         self._rules: System = system(release)
         if not self._rules.satisfied(self.truth[None, :])[0]:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                release.name,
                 "the true table does not satisfy the release",
-                where=release.name,
                 remedy="check the protections stated for the tables",
             )
         self._search: Search | None = None
@@ -129,26 +127,7 @@ def retightened_sap(
     draws: int = 2_000,
     confidence: float = 0.95,
 ) -> Subtraction:
-    """SAP(0..N) for any release, against the attacker who tightens again.
-
-    Parameters
-    ----------
-    release
-        With its truth.
-    generator
-        For Monte Carlo; without one, only an exact answer is given.
-    effort
-        Samples of known people to be judged before the exact recursion is given up.
-    draws
-        Random orders of people for Monte Carlo.
-    confidence
-        Of the pointwise (Clopper-Pearson) limits.
-
-    Raises
-    ------
-    GemelError
-        If the exact recursion is given up and there is no generator.
-    """
+    """SAP(0..N) for any release, against the attacker who tightens again."""
     attacker = Attacker(release)
     counts = _recursion(attacker, effort)
     if counts is not None:
@@ -156,10 +135,9 @@ def retightened_sap(
         curve = np.asarray([c / comb(n, k) for k, c in enumerate(counts)])
         return Subtraction(curve, curve, curve, f"exact recursion ({len(attacker._memory)} samples judged)", True)
     if generator is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            release.name,
             f"the exact recursion was given up after {effort} samples",
-            where=release.name,
             remedy="give a random generator for Monte Carlo, or allow more effort",
         )
     return monte_carlo_sap(attacker, generator, draws, confidence)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
@@ -29,13 +29,6 @@ def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str
     For each sensitive variable, and for each set of key variables (any one of the others, and all of them): the groups
     of people who agree on the keys, are known to exist, and for whom some level is impossible. One possible level left
     is a positive attribution; some ruled out, a negative one.
-
-    Parameters
-    ----------
-    release, limits
-        A release and its bounds. A margin's upper bound is 0 just when those of all its cells are, so base cells do.
-    maximum
-        Sentences of each kind that are listed; all are counted.
     """
     names = [v.name for v in release.variables]
     upper = np.minimum(limits.upper, 2**31)
@@ -254,10 +247,9 @@ def _sap(
     if release.truth is None:
         return {"computed": False, "why": "the true table is not given"}
     if (release.truth.counts > limits.upper).any() or (release.truth.counts < limits.lower).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            release.name,
             "the true table does not satisfy the release",
-            where=release.name,
             remedy="check the protections stated for the tables",
         )
     people = release.truth.total

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 
 Counts = NDArray[np.int64]
 
@@ -27,11 +27,7 @@ class Variable:
 
     def __post_init__(self) -> None:
         if not self.levels or len(set(self.levels)) != len(self.levels):
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "a variable needs one or more levels, all different",
-                where=f"variable {self.name!r}",
-            )
+            raise parameter(f"variable {self.name!r}", "a variable needs one or more levels, all different")
 
     @property
     def size(self) -> int:
@@ -67,7 +63,7 @@ class Table:
                 got=str(counts.shape),
             )
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < 0).any():
-            raise GemelError(ErrorCode.PARAMETER, "counts must be whole numbers, not negative", where=" x ".join(names))
+            raise parameter(" x ".join(names), "counts must be whole numbers, not negative")
         object.__setattr__(self, "counts", counts.astype(np.int64))
 
     @property

@@ -12,23 +12,7 @@ from gemel.common.errors import ErrorCode, GemelError
 
 @dataclass(frozen=True)
 class Utility:
-    """Distances of a protected table from the true one.
-
-    Parameters
-    ----------
-    hellinger
-        Hellinger distance of the two distributions over cells, 0 to 1.
-    total_variation
-        Half the sum of absolute differences of shares, 0 to 1.
-    chi_square
-        Sum of (published - true)^2 / true over cells with a true count above 0.
-    invented
-        Sum of what is published in cells that are truly empty (chi-square leaves these out).
-    absolute
-        Mean absolute change of a count.
-    withheld
-        Cells for which nothing is published; they are left out of all distances.
-    """
+    """Distances of a protected table from the true one."""
 
     hellinger: float
     total_variation: float

@@ -9,7 +9,7 @@ import typer
 
 from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.durable import write_text
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.json_output import JsonFile, write_json
 
 
@@ -92,9 +92,9 @@ def identify(
 
     chosen = next((m for m in METHODS if m == models), None)
     if chosen is None:
-        raise GemelError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
+        raise parameter("--models", f"must be one of {', '.join(METHODS)}", models)
     if missing not in ("level", "any"):
-        raise GemelError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
+        raise parameter("--missing", "must be `level` or `any`", missing)
     values_as = chosen_values(values)
     csv = CsvOptions(encoding, separator).checked()
     show_form(records, population, original, csv=csv)
@@ -143,7 +143,5 @@ def _rates(text: str | None) -> dict[str, float]:
         except ValueError:
             mark = ""
         if not mark:
-            raise GemelError(
-                ErrorCode.PARAMETER, "must be names and shares", where="--swapped", remedy="write region=0.2,age=0.1"
-            )
+            raise parameter("--swapped", "must be names and shares", remedy="write region=0.2,age=0.1")
     return rates

@@ -9,7 +9,7 @@ import typer
 
 from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.durable import write_text
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
@@ -89,19 +89,19 @@ def magnitude(
         from gemel.risk.magnitude.report import render
 
     if objective not in ("value", "cells"):
-        raise GemelError(ErrorCode.PARAMETER, "must be `value` or `cells`", where="--objective", got=objective)
+        raise parameter("--objective", "must be `value` or `cells`", objective)
     exact = _one_of("--method", method, {"auto": None, "exact": True, "heuristic": False})
     named = [[v.strip() for v in each.split(",") if v.strip()] for each in by]
     parents = read_hierarchies(hierarchy or [])
     if rounding < 0:
-        raise GemelError(ErrorCode.PARAMETER, "must be 0 or above", where="--rounding", got=f"{rounding:g}")
+        raise parameter("--rounding", "must be 0 or above", f"{rounding:g}")
     if records is None:
         found = _without_records(published, table, known_within)
         linked, values = read_published_alone(found, named, parents, rounding=rounding)
         result = assess_published(linked, values, signed=signed, progress=stages_on_terminal())
     else:
         if value is None:
-            raise GemelError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
+            raise parameter("--value", "the column that the tables add up is needed")
         csv = CsvOptions(encoding, separator).checked()
         show_form(records, csv=csv)
         read = read_records(records, named, value, unit=unit, weights=weights, parents=parents, csv=csv)
@@ -131,16 +131,13 @@ def magnitude(
 
 def _without_records(published: Path | None, table: Path | None, known_within: float | None) -> Path:
     if published is None:
-        raise GemelError(
-            ErrorCode.PARAMETER, "records are needed, or a published table to audit", where="RECORDS, --published"
-        )
+        raise parameter("RECORDS, --published", "records are needed, or a published table to audit")
     if table is not None:
-        raise GemelError(ErrorCode.PARAMETER, "a protected table is made of records", where="--table")
+        raise parameter("--table", "a protected table is made of records")
     if known_within is not None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--known-within",
             "what is known beforehand is about the true values",
-            where="--known-within",
             remedy="give the records, with --published for a table suppressed elsewhere",
         )
     return published
@@ -148,7 +145,7 @@ def _without_records(published: Path | None, table: Path | None, known_within: f
 
 def _one_of(option: str, got: str, meanings: dict[str, bool | None]) -> bool | None:
     if got not in meanings:
-        raise GemelError(ErrorCode.PARAMETER, f"must be one of {', '.join(meanings)}", where=option, got=got)
+        raise parameter(option, f"must be one of {', '.join(meanings)}", got)
     return meanings[got]
 
 
@@ -172,13 +169,9 @@ def _rules(
         try:
             rules.append(Dominance(int(n), float(k)))
         except ValueError as error:
-            raise GemelError(
-                ErrorCode.PARAMETER, "must be a whole number and a percentage", where="--dominance", remedy="write 2,85"
-            ) from error
+            raise parameter("--dominance", "must be a whole number and a percentage", remedy="write 2,85") from error
     if p is None and (q != 100 or coalition != 1):
-        raise GemelError(
-            ErrorCode.PARAMETER, "is part of the p % rule", where="--q-percent, --coalition", remedy="give --p-percent"
-        )
+        raise parameter("--q-percent, --coalition", "is part of the p % rule", remedy="give --p-percent")
     if p is not None:
         rules.append(PriorPosterior(p, q, coalition))
     return tuple(rules)

@@ -9,6 +9,7 @@ import typer
 
 from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.durable import write_text
+from gemel.common.errors import parameter
 from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def models(
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
     import numpy as np
 
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.records.csv_form import CsvOptions
     from gemel.common.records.typed_table import chosen_values
     from gemel.risk.attribution.inference import beliefs
@@ -65,12 +65,11 @@ def models(
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--sensitive",
             "the sensitive variable must be one of the model's",
-            where="--sensitive",
-            got=sensitive,
-            remedy=f"name one of {', '.join(names)}",
+            sensitive,
+            f"name one of {', '.join(names)}",
         )
     csv = CsvOptions(encoding, separator).checked()
     show_form(records, csv=csv)
@@ -115,18 +114,16 @@ def models(
 
 def _gamma_prior(text: str) -> GammaPrior:
     """The prior that an option names."""
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.risk.models import GammaPrior
 
     try:
         shape, rate = (float(part) for part in text.split(","))
     except ValueError:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--precision-prior",
             "expected two numbers with a comma between, the gamma's shape and rate",
-            where="--precision-prior",
-            got=text,
-            remedy="for a mean of 1 and the spread of an exponential distribution give 1,1",
+            text,
+            "for a mean of 1 and the spread of an exponential distribution give 1,1",
         ) from None
     return GammaPrior(shape, rate)
 

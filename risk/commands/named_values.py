@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 Value = TypeVar("Value")
 
@@ -25,7 +25,7 @@ def model_of(text: str | None) -> tuple[str, tuple[str, ...]] | None:
     outcome, mark, terms = text.partition("~")
     found = tuple(t.strip() for t in terms.split("+") if t.strip())
     if not mark or not outcome.strip() or not found:
-        raise GemelError(ErrorCode.PARAMETER, "is no regression", where="--model", remedy="write 'income ~ age + sex'")
+        raise parameter("--model", "is no regression", remedy="write 'income ~ age + sex'")
     return outcome.strip(), found
 
 
@@ -49,11 +49,8 @@ def pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> 
                 raise ValueError
             found[name.strip()] = read(value.strip())
         except ValueError:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "must be names and values, each name once",
-                where=where,
-                remedy="see --help for its form",
+            raise parameter(
+                where, "must be names and values, each name once", remedy="see --help for its form"
             ) from None
     return found
 

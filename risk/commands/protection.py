@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gemel.common.csv_options import EncodingOption, SeparatorOption
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelErrors, parameter
 from gemel.common.json_output import STANDARD_OUTPUT, JsonFile, write_json
 from gemel.risk.commands.named_values import (
     given,
@@ -234,7 +234,7 @@ def protect(
     if out is None or not keys or known is None:
         needed = (("--keys", keys), ("--fraction or --population", known), ("--out", out))
         absent = [name for name, value in needed if value in (None, "")]
-        raise GemelError(ErrorCode.PARAMETER, "is needed to protect a file", where=", ".join(absent))
+        raise parameter(", ".join(absent), "is needed to protect a file")
     if report is not None:  # imported before anything is computed: charts are an extra
         from gemel.risk.protection.report import render
 
@@ -247,15 +247,14 @@ def protect(
     from gemel.risk.protection.request import Request, sampling_fraction
 
     if missing not in ("any", "level"):
-        raise GemelError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
+        raise parameter("--missing", "must be `level` or `any`", missing)
     endings = written_as(records)
     if out.suffix.lower() not in endings:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--out",
             "the protected file has the format of the records if that is CSV or Parquet, and is one of these otherwise",
-            where="--out",
-            got=out.suffix or "no ending",
-            remedy=f"end its name with {' or '.join(endings)}",
+            out.suffix or "no ending",
+            f"end its name with {' or '.join(endings)}",
         )
     log = out.with_suffix(".log.json") if log is None else log
     _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None and p != STANDARD_OUTPUT])
@@ -339,9 +338,8 @@ def _policy(path: Path | None, *limits: float | None) -> Policy:
 def _refuse_overwriting(records: Path, written: list[Path]) -> None:
     places = [p.resolve() for p in (records, *written)]
     if len(set(places)) < len(places):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--out, --log, --report, --json",
             "two files would have one name, or the records be overwritten",
-            where="--out, --log, --report, --json",
             remedy="give each a name of its own",
         )

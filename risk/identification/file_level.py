@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.missing_agreement import agreeing
 
@@ -74,35 +74,18 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
     .. [2] Elliot, Integrating file and record level disclosure risk assessment, 2002.
     """
     if not 0.0 < fraction <= 1.0:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "the sampling fraction must lie above 0 and be at most 1",
-            where="fraction",
-            got=f"{fraction:g}",
-        )
+        raise parameter("fraction", "the sampling fraction must lie above 0 and be at most 1", f"{fraction:g}")
     if min(n1, n2, n3) < 0:
-        raise GemelError(ErrorCode.PARAMETER, "numbers of combinations cannot be negative", where="n1, n2, n3")
+        raise parameter("n1, n2, n3", "numbers of combinations cannot be negative")
     if not 0.0 < level < 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
+        raise parameter("level", "a confidence lies between 0 and 1", f"{level:g}")
     c = (1.0 - fraction) / fraction
     return _by_company(n1, _Company(n2, c * n2, c * c * n2, c * c * n3, c), level)
 
 
 @dataclass(frozen=True)
 class _Company:
-    """What the combinations of two and of three records say of people outside the sample.
-
-    Parameters
-    ----------
-    pairs
-        Combinations of two records.
-    total, square
-        Sum and sum of squares, over the pairs, of c: the people outside for each in the sample.
-    square_of_three
-        Sum of the squares of c over the combinations of three records.
-    typical
-        c of a sample unique.
-    """
+    """What the combinations of two and of three records say of people outside the sample."""
 
     pairs: float
     total: float
@@ -152,27 +135,7 @@ def file_dis(file: KeyFile, level: float = 0.95, weights: NDArray[np.float64] | 
 
 @dataclass(frozen=True)
 class FileMeasures:
-    """The measures that need no model; those of the population are None where it is not known.
-
-    Parameters
-    ----------
-    n_records, n_cells, n_uniques
-        Records, combinations that occur, sample uniques.
-    population
-        N, or the estimate n / pi.
-    dis
-        The estimate of Pr(CM | UM) from the sample alone.
-    pu
-        Pr(PU), the share of the population that is unique.
-    pu_given_su
-        Pr(PU | SU), the share of sample uniques that are unique in the population.
-    cm_given_um
-        Pr(CM | UM): an intruder goes through the population until someone matches *any* sample unique; the chance
-        that this is the right person.
-    cm_given_su
-        Pr(CM | SU): an intruder takes a sample unique at random and goes through the population until someone matches
-        it. Never below Pr(CM | UM) nor Pr(PU | SU).
-    """
+    """The measures that need no model; those of the population are None where it is not known."""
 
     n_records: int
     n_cells: int

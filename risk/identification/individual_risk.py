@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.missing_agreement import agreeing
 from gemel.risk.identification.survey_weights import Weights, check_weights
@@ -120,11 +120,7 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.flo
     """
     sizes, shares = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(p, dtype=np.float64))
     if sizes.size and (sizes.min() < 1 or not (shares > 0).all() or shares.max() > 1.0):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "sample counts must be at least 1, and sampling probabilities above 0 and at most 1",
-            where="f, p",
-        )
+        raise parameter("f, p", "sample counts must be at least 1, and sampling probabilities above 0 and at most 1")
     found = np.empty(sizes.shape)
     _fill(np.ascontiguousarray(sizes).ravel(), np.ascontiguousarray(shares).ravel(), found.reshape(-1))
     return found

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.checks import check_population, check_shape
 from gemel.risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
 from gemel.risk.identification.missing_agreement import agreeing
@@ -75,12 +75,11 @@ class KeyFile:
     def __post_init__(self) -> None:
         check_shape(self)
         if not 0.0 < self.fraction <= 1.0:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "fraction",
                 "the sampling fraction must lie above 0 and be at most 1",
-                where="fraction",
-                got=f"{self.fraction:g}",
-                remedy="give the share of the population that the file holds, 0.05 for five per cent",
+                f"{self.fraction:g}",
+                "give the share of the population that the file holds, 0.05 for five per cent",
             )
         if self.population_cells is not None:
             check_population(self)
@@ -118,9 +117,9 @@ class KeyFile:
         Values are compared as text; whole numbers keep their order as labels. O(n log n).
         """
         if not columns:
-            raise GemelError(ErrorCode.PARAMETER, "at least one key variable is needed", where="keys")
+            raise parameter("keys", "at least one key variable is needed")
         if missing not in ("level", "any"):
-            raise GemelError(ErrorCode.PARAMETER, "missing is `level` or `any`", where="missing", got=repr(missing))
+            raise parameter("missing", "missing is `level` or `any`", repr(missing))
         names = tuple(str(n) for n in columns)
         sample = [text_of(columns[n], missing_values) for n in names]
         whole: list[pl.Series] | None = None
@@ -130,9 +129,9 @@ class KeyFile:
                 raise GemelError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
             whole = [text_of(population[n], missing_values) for n in names]
             if len({len(c) for c in whole}) != 1:
-                raise GemelError(ErrorCode.PARAMETER, "columns must have one length", where="population")
+                raise parameter("population", "columns must have one length")
         if len({len(c) for c in sample}) != 1:
-            raise GemelError(ErrorCode.PARAMETER, "columns must have one length", where="records")
+            raise parameter("records", "columns must have one length")
         labels: list[tuple[str, ...]] = []
         own, others = [], []
         for q in range(len(names)):
@@ -144,10 +143,9 @@ class KeyFile:
         records = np.stack(own, axis=1)
         if whole is None:
             if fraction is None:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    "fraction",
                     "a sampling fraction is needed",
-                    where="fraction",
                     remedy="give the share of the population that the file holds, or the population",
                 )
             return cls(names, tuple(labels), records, fraction, missing=missing, perturbed=perturbed)
@@ -257,7 +255,7 @@ class KeyFile:
         self.require_disjoint_cells("a contingency table")
         kept = self.varying
         if not kept:
-            raise GemelError(ErrorCode.PARAMETER, "no key variable has two levels", where="keys")
+            raise parameter("keys", "no key variable has two levels")
         return SparseCounts.from_records(
             self.cells[:, kept], [self.levels[q] for q in kept], [self.names[q] for q in kept], self.counts
         )
@@ -271,10 +269,9 @@ class KeyFile:
         """The same file with some of its key variables, as a release without the others would be."""
         unknown = [n for n in names if n not in self.names]
         if unknown or not names:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "keys",
                 f"there is no key variable {', '.join(unknown)}" if unknown else "a key set is empty",
-                where="keys",
                 remedy=f"the key variables are: {', '.join(self.names)}",
             )
         kept = [self.names.index(n) for n in names]
@@ -297,10 +294,9 @@ class KeyFile:
     def require_disjoint_cells(self, what: str) -> None:
         """Refuse what has no meaning where missing values agree with everything."""
         if self.missing == "any" and (self.codes < 0).any():
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "missing",
                 f"{what} needs every record in one cell, and missing values agree with all",
-                where="missing",
                 remedy="let missing be a level of its own (`level`)",
             )
 

@@ -102,21 +102,7 @@ def linked_by_distance(original: Numbers, protected: Numbers) -> LinkedByDistanc
 def numeric_risk_document(
     original: Mapping[str, Numbers], protected: Mapping[str, Numbers], percents: Sequence[float] = PERCENTS
 ) -> dict[str, Any]:
-    """Interval disclosure of each variable and linkage by all of them, ready for JSON.
-
-    Parameters
-    ----------
-    original, protected
-        The same variables of the same records in the same order; NaN where missing. Records with a missing value in
-        either file are left out, and counted.
-    percents
-        Widths of the intervals.
-
-    Raises
-    ------
-    GemelError
-        Another number of records; none without missing values; an infinite value.
-    """
+    """Interval disclosure of each variable and linkage by all of them, ready for JSON."""
     names = list(protected)
     before = np.stack([original[name] for name in names], axis=1)
     after = np.stack([protected[name] for name in names], axis=1) if names else before

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 _LARGE = 2_000  # frequency from which 1/F is taken at the mean of F
@@ -178,7 +178,7 @@ def fit_pitman(spectrum: Spectrum) -> PitmanFit:
     """
     n, K = spectrum.records, spectrum.combinations
     if not n > 0:
-        raise GemelError(ErrorCode.PARAMETER, "there is no record", where="spectrum", got=f"{n:g} records")
+        raise parameter("spectrum", "there is no record", f"{n:g} records")
     if K <= 1.0 + 1e-9:
         return PitmanFit(Pitman(0.0, 0.0, n), spectrum)
     if spectrum.number[spectrum.frequency > 1].sum() <= 1e-9 * K:

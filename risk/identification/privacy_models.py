@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.microdata import distances, diversities
 from gemel.risk.identification.coding import MISSING_LABEL, Counts, tally
 from gemel.risk.identification.key_file import KeyFile
@@ -27,17 +27,7 @@ _ENTRIES = 2**25  # of the table of classes by sensitive levels
 
 @dataclass(frozen=True)
 class KAnonymity:
-    """How many records violate k-anonymity.
-
-    Parameters
-    ----------
-    smallest
-        Records in the smallest class: the largest k for which the file is k-anonymous.
-    below
-        For each k the records whose class has fewer than k.
-    records
-        Records of the file.
-    """
+    """How many records violate k-anonymity."""
 
     smallest: int
     below: Mapping[int, int]
@@ -93,7 +83,7 @@ class Diversity:
 def k_anonymity(file: KeyFile, ks: Sequence[int] = KS) -> KAnonymity:
     """Records whose combination of key values fewer than k records share, for each k; O(n)."""
     if any(k < 2 for k in ks):
-        raise GemelError(ErrorCode.PARAMETER, "k is at least 2", where="k-anonymity", got=str(min(ks)))
+        raise parameter("k-anonymity", "k is at least 2", str(min(ks)))
     own = file.frequency
     return KAnonymity(int(own.min()), {k: int((own < k).sum()) for k in ks}, file.n_records)
 
@@ -116,19 +106,17 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
     """
     levels, codes = _coded(values)
     if len(codes) != file.n_records:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            name,
             "a sensitive variable has one value for each record",
-            where=name,
-            got=f"{len(codes)} values for {file.n_records} records",
+            f"{len(codes)} values for {file.n_records} records",
         )
     if len(file.cells) * len(levels) > _ENTRIES:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            name,
             "the sensitive variable has too many values for a table of classes by values",
-            where=name,
-            got=f"{len(levels):,} values in {len(file.cells):,} classes",
-            remedy="group its values",
+            f"{len(levels):,} values in {len(file.cells):,} classes",
+            "group its values",
         )
     table = np.zeros((len(file.cells), len(levels)), dtype=np.int64)
     np.add.at(table, (file.of_record, codes), 1)
@@ -189,19 +177,7 @@ def _coded(values: Any) -> tuple[tuple[str, ...], NDArray[np.int64]]:
 def privacy_models_document(
     file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str], c: float = 2.0
 ) -> dict[str, Any]:
-    """The counts of a file, and of each sensitive variable, ready for JSON.
-
-    Parameters
-    ----------
-    file
-        The records.
-    sensitive
-        Values of each sensitive variable, one for each record.
-    ordinal
-        Those of them whose levels have an order.
-    c
-        Of recursive (c, l)-diversity.
-    """
+    """The counts of a file, and of each sensitive variable, ready for JSON."""
     k = k_anonymity(file)
     found: dict[str, Any] = {
         "smallest_class": k.smallest,

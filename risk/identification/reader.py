@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.frames import Records
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.coding import Missing, coded
@@ -31,7 +31,7 @@ def read_key_file(
     """Read the key variables of records, and of their population where one is given; see `record_table`."""
     twice = sorted({k for k in keys if list(keys).count(k) > 1})
     if twice:
-        raise GemelError(ErrorCode.PARAMETER, f"a key variable is named twice: {', '.join(twice)}", where="--keys")
+        raise parameter("--keys", f"a key variable is named twice: {', '.join(twice)}")
     whole = None if population is None else record_table(population, "population").columns(keys).to_dict()
     return KeyFile.from_columns(
         record_table(records, "records").columns(keys).to_dict(),
@@ -67,17 +67,15 @@ def read_beside(
     Of `labels_of`, the keys, and of all these columns it is noted which have labels of values, and what is read.
     """
     if unit_keys and unit is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--unit-keys",
             "keys of units need the column that states which unit each record belongs to",
-            where="--unit-keys",
             remedy="give it with --unit",
         )
     if bool(numeric) != (original is not None):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--numeric, --original",
             "numeric variables are compared with their values before protection",
-            where="--numeric, --original",
             remedy="give both: the numeric columns, and the file as it was",
         )
     own = list(dict.fromkeys([*sensitive, *ordinal]))

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.missing_agreement import agreeing
 
@@ -42,12 +42,10 @@ class Frequencies:
 
     def __post_init__(self) -> None:
         if self.f.shape != self.F.shape or self.f.ndim != 1:
-            raise GemelError(ErrorCode.PARAMETER, "f and F must be as long as each other", where="frequencies")
+            raise parameter("frequencies", "f and F must be as long as each other")
         if (self.f < 0).any() or (self.f > self.F).any() or not self.f.sum():
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "a sample count must lie from 0 to the population's, and some must be positive",
-                where="frequencies",
+            raise parameter(
+                "frequencies", "a sample count must lie from 0 to the population's, and some must be positive"
             )
 
     @classmethod
@@ -55,10 +53,9 @@ class Frequencies:
         """Of a file with its population."""
         file.require_disjoint_cells("a matching strategy")
         if file.population_cells is None or file.population_counts is None or file.perturbed:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "population",
                 "matching strategies need the population, and true key values",
-                where="population",
                 remedy="give it, or judge by DIS and the estimates of a model",
             )
         f = agreeing(file.population_cells, file.cells, file.counts, file.levels)
@@ -67,17 +64,7 @@ class Frequencies:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A direction and a condition on the counts.
-
-    Parameters
-    ----------
-    name
-        In words.
-    direction
-        From which side the target is chosen.
-    condition
-        From f and F of all cells to the cells that are targets. An intruder sees f; a condition on F is for studies.
-    """
+    """A direction and a condition on the counts."""
 
     name: str
     direction: Direction
@@ -133,9 +120,7 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
     N = float(F.sum())
     chosen = np.asarray(strategy.condition(counts.f, counts.F), dtype=bool)
     if chosen.shape != f.shape:
-        raise GemelError(
-            ErrorCode.PARAMETER, "a condition must be true or false for every cell", where=strategy.name or "strategy"
-        )
+        raise parameter(strategy.name or "strategy", "a condition must be true or false for every cell")
     if strategy.direction == "sample to population":
         chosen = chosen & (f > 0)
         if not chosen.any():
@@ -156,7 +141,7 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
 def thesis_strategies(r: int = 3) -> dict[int, Strategy]:
     """Strategies 1 to 7 of T11 chapter 5, by number; 6 and 7 try cells with r records."""
     if r < 1:
-        raise GemelError(ErrorCode.PARAMETER, "a cell that is tried holds at least one record", where="r", got=str(r))
+        raise parameter("r", "a cell that is tried holds at least one record", str(r))
     out: Direction = "sample to population"
     back: Direction = "population to sample"
     return {

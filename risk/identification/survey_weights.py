@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 
 Weights = NDArray[np.float64]
 
@@ -24,11 +24,10 @@ def check_weights(weights: ArrayLike, where: str = "weights", n_records: int | N
     """
     found = np.asarray(weights, dtype=np.float64)
     if found.ndim != 1 or (n_records is not None and len(found) != n_records):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             "there must be one survey weight for each record",
-            where=where,
-            got=f"shape {found.shape}" + ("" if n_records is None else f" for {n_records} records"),
+            f"shape {found.shape}" + ("" if n_records is None else f" for {n_records} records"),
         )
     missing, zero, negative = int((~np.isfinite(found)).sum()), int((found == 0).sum()), int((found < 0).sum())
     if missing or zero or negative:
@@ -47,11 +46,10 @@ def implied_fraction(weights: Weights, where: str = "weights") -> float:
     """Records over the sum of their weights: the sampling fraction where none is given."""
     fraction = len(weights) / float(weights.sum())
     if fraction > 1.0:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             "survey weights sum to fewer people than there are records, so that no sampling fraction follows from them",
-            where=where,
-            got=f"a sum of {weights.sum():.6g} for {len(weights):,} records",
-            remedy="give weights that raise the file to its population, not weights scaled to a mean of 1",
+            f"a sum of {weights.sum():.6g} for {len(weights):,} records",
+            "give weights that raise the file to its population, not weights scaled to a mean of 1",
         )
     return fraction

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.survey_weights import Weights
@@ -73,9 +73,7 @@ class Units:
         :math:`1 - \prod_i (1 - r_i)`, by sums of logarithms: exact for small risks too.
         """
         if risk.shape != self.of_record.shape or (len(risk) and not (risk.min() >= 0 and risk.max() <= 1)):
-            raise GemelError(
-                ErrorCode.PARAMETER, "there must be one probability for each record", where="risk", got=str(risk.shape)
-            )
+            raise parameter("risk", "there must be one probability for each record", str(risk.shape))
         with np.errstate(divide="ignore"):
             logs = np.log1p(-risk)
         sums = np.zeros(len(self.first))
@@ -129,19 +127,7 @@ class Units:
 def unit_risk_document(
     file: KeyFile, labels: Any, weights: Weights | None, keys: Mapping[str, NDArray[np.int32]]
 ) -> dict[str, Any]:
-    """Unit risk of a file, ready for JSON.
-
-    Parameters
-    ----------
-    file
-        The records of people.
-    labels
-        The unit of each record.
-    weights
-        People each record stands for; by default 1 over the sampling fraction.
-    keys
-        Keys of units, by name: level number of each record.
-    """
+    """Unit risk of a file, ready for JSON."""
     units = Units.of(labels)
     own = individual_risk(file, weights)
     risk = units.any_member(own.records)

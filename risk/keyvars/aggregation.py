@@ -19,7 +19,7 @@ from itertools import combinations
 
 import networkx as nx
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.common.message_words import nearest
 from gemel.risk.keyvars.partitions import Partition, partition_of
 
@@ -134,10 +134,8 @@ class AggregationGraph:
         """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
         for name in self.children:
             if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
-                yield GemelError(
-                    ErrorCode.PARAMETER,
-                    f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends",
-                    where=repr(name[:40]),
+                yield parameter(
+                    repr(name[:40]), f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends"
                 )
         unknown = [(name, part) for name, parts in self.children.items() for part in parts if part not in self.children]
         for name, part in unknown:
@@ -155,49 +153,34 @@ class AggregationGraph:
         except nx.NetworkXNoCycle:
             pass
         else:
-            yield GemelError(
-                ErrorCode.PARAMETER, "a category is part of itself", where=cycle[0], got=" > ".join([*cycle, cycle[0]])
-            )
+            yield parameter(cycle[0], "a category is part of itself", " > ".join([*cycle, cycle[0]]))
             return
         yield from self._unsound()
 
     def _unsound(self) -> Iterator[GemelError]:
         for name, parts in self.children.items():
             if len(parts) == 1:
-                yield GemelError(
-                    ErrorCode.PARAMETER,
+                yield parameter(
+                    name,
                     "a category of one part is that part under another name",
-                    where=name,
-                    got=repr(parts[0]),
-                    remedy="keep one of the two names",
+                    repr(parts[0]),
+                    "keep one of the two names",
                 )
             for a, b in combinations(parts, 2):
                 if common := self.reach[a] & self.reach[b]:
-                    yield GemelError(
-                        ErrorCode.PARAMETER,
-                        f"its parts {a!r} and {b!r} overlap",
-                        where=name,
-                        got=f"both contain {listed(self._named(common))}",
+                    yield parameter(
+                        name, f"its parts {a!r} and {b!r} overlap", f"both contain {listed(self._named(common))}"
                     )
         first: dict[int, str] = {}
         for name, mask in self.reach.items():
             other = first.setdefault(mask, name)
             if other != name and len(self.children[name]) != 1 and len(self.children[other]) != 1:
-                yield GemelError(
-                    ErrorCode.PARAMETER,
-                    f"the category is made of the same as {other!r}",
-                    where=name,
-                    remedy="keep one of the two names",
+                yield parameter(
+                    name, f"the category is made of the same as {other!r}", remedy="keep one of the two names"
                 )
 
     def add_leaves(self, names: Sequence[str]) -> AggregationGraph:
-        """The first leaves of an empty graph.
-
-        Raises
-        ------
-        GemelError
-            If there are categories already: what they leave out is nothing, so nothing can be added beside them.
-        """
+        """The first leaves of an empty graph."""
         if self.children:
             raise GemelError(
                 ErrorCode.PARAMETER,
@@ -218,12 +201,11 @@ class AggregationGraph:
         """
         self._known([category])
         if self.children[category]:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                category,
                 "the category has parts, which aggregate to it exactly",
-                where=category,
-                got=listed(self.children[category]),
-                remedy="divide one of them",
+                listed(self.children[category]),
+                "divide one of them",
             )
         self._new(parts, where=category)
         made: dict[str, tuple[str, ...]] = {}
@@ -277,12 +259,11 @@ class AggregationGraph:
             else "it is a leaf"
         )
         if reason:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                category,
                 "the category cannot be deleted",
-                where=category,
-                got=reason,
-                remedy="rename it, or leave it: an unused category does no harm",
+                reason,
+                "rename it, or leave it: an unused category does no harm",
             )
         return _sound({name: parts for name, parts in self.children.items() if name != category})
 

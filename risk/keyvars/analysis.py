@@ -42,13 +42,7 @@ class Course:
 
 
 def min_forms(environment: int, prevalence: float) -> int:
-    """N = floor(|E| p), with p as it is written: .29 of 100 forms are 29, though not in binary.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if p is not from 0 to 1.
-    """
+    """N = floor(|E| p), with p as it is written: .29 of 100 forms are 29, though not in binary."""
     if not 0 <= prevalence <= 1:
         raise GemelError(ErrorCode.PARAMETER, "the prevalence must be from 0 to 1", got=f"{prevalence:g}")
     return math.floor(Fraction(str(prevalence)) * environment)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.common.message_words import nearest
 from gemel.risk.keyvars.aggregation import AggregationGraph, listed
 from gemel.risk.keyvars.analysis import Course, Step, course, min_forms
@@ -119,19 +119,18 @@ class Environment:
         """Add a variable without categories."""
         _new(self.variables, name, "variable")
         if scale not in SCALES:
-            raise GemelError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", where=name, got=repr(scale))
+            raise parameter(name, f"a scale is one of {', '.join(SCALES)}", repr(scale))
         self.variables[name] = Variable(name, scale)
 
     def delete_variable(self, name: str) -> None:
         """Delete a variable that no form has."""
         self.variable(name)
         if users := [form.name for form in self.forms.values() if name in form.variables]:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                name,
                 "the variable cannot be deleted",
-                where=name,
-                got=f"it is used by {listed(users)}",
-                remedy="drop it from these forms first",
+                f"it is used by {listed(users)}",
+                "drop it from these forms first",
             )
         del self.variables[name]
 

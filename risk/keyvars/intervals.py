@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.keyvars.aggregation import AggregationGraph
 
 Scale = Literal["nominal", "interval", "whole"]
@@ -36,11 +36,6 @@ _FORMS = (
 
 def read_interval(label: str, scale: Scale) -> Interval:
     """The interval that a category's name states.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if it states none, or one without numbers.
 
     Examples
     --------
@@ -132,12 +127,11 @@ def issues(graph: AggregationGraph, scale: Scale) -> Iterator[GemelError]:
         whole = known[name] if name else (within[0][0], within[-1][1])
         if (within[0][0], within[-1][1]) != whole or any(a[1] != b[0] for a, b in pairwise(within)):
             remedy = "on a scale of numbers the categories are made automatically: give only those that a form has"
-            yield GemelError(
-                ErrorCode.PARAMETER,
+            yield parameter(
+                name or "the leaves",
                 "the parts of an interval must join without gap or overlap to make it",
-                where=name or "the leaves",
-                got=", ".join(write_interval(each, scale) for each in within),
-                remedy=remedy,
+                ", ".join(write_interval(each, scale) for each in within),
+                remedy,
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.specification import CommonCategory, Span
 from gemel.risk.keyvars.aggregation import listed
@@ -18,17 +18,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Common:
-    """What two forms can be compared on.
-
-    Attributes
-    ----------
-    code
-        Of the harmonisation.
-    table
-        A row for each common category, as a specification has it.
-    losses
-        What each side can no longer distinguish, in words.
-    """
+    """What two forms can be compared on."""
 
     code: str
     table: tuple[CommonCategory, ...]
@@ -63,20 +53,18 @@ def common_categories(environment: Environment, variable: str, alice: str, bob: 
     node = known.harmonisations.harmonise([known.node(code) for code in codes.values()])
     code = known.codes[node]
     if code == ARBITRARY:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            variable,
             "both forms take whatever is written in, so there are no categories to bring together",
-            where=variable,
             remedy="compare it as a field of kind number, date or text",
         )
     blocks = known.leaves(code)
     if len(blocks) == 1:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            variable,
             "the two codings have only one category in common, everything, and cannot be harmonised",
-            where=variable,
-            got=f"{codes[Side.ALICE]} and {codes[Side.BOB]}",
-            remedy="leave the variable out, or have one custodian code it more finely",
+            f"{codes[Side.ALICE]} and {codes[Side.BOB]}",
+            "leave the variable out, or have one custodian code it more finely",
         )
     rows = []
     losses = []
@@ -92,10 +80,9 @@ def _values(variable: Variable, form: Form, code: str, leaves: tuple[str, ...]) 
     """What the form's data hold for a common category."""
     if code == ARBITRARY:
         if variable.scale == "nominal":
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"{form.name}, {variable.name}",
                 "the form takes whatever is written in, which no table can bring to categories",
-                where=f"{form.name}, {variable.name}",
                 remedy="code its values first, and give the categories",
             )
         low, high = _hull(variable, leaves)

@@ -100,11 +100,6 @@ class Variable:
 
         The first makes the leaves. On a scale of numbers later ones divide and put together what they need; else they
         must be made of the categories there are.
-
-        Raises
-        ------
-        GemelError
-            If it is no categorisation.
         """
         if not categories:
             return self._with((), ARBITRARY), ARBITRARY, ()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.frames import Records
 from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
 from gemel.risk.identification.coding import Missing
@@ -255,12 +255,11 @@ def _key_sets(keys: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]]:
     if all(isinstance(key, str) for key in keys):
         return [[str(key) for key in keys]]
     if any(isinstance(names, str) for names in keys):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "keys",
             "keys are names, or lists of names for several key sets",
-            where="keys",
-            got="names beside lists",
-            remedy="write a key set of one variable as a list too",
+            "names beside lists",
+            "write a key set of one variable as a list too",
         )
     return [list(names) for names in keys]
 

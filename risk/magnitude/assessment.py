@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.risk.magnitude.attacks import Attack
 from gemel.risk.magnitude.audit import Limits, breaches, exact_bounds, pattern_of
@@ -55,12 +55,11 @@ class Choice:
 
     def __post_init__(self) -> None:
         if not self.known_within > 0:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--known-within",
                 "a share above 0 is needed: within 0 all values are known, and nothing can be protected",
-                where="--known-within",
-                got=f"{100 * self.known_within:g} %",
-                remedy="write 50 for what is known to half of its value",
+                f"{100 * self.known_within:g} %",
+                "write 50 for what is known to half of its value",
             )
 
 

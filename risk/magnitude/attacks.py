@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.magnitude.knowledge import OUTSIDER, Indices, Intruder, Numbers, Rooms
 from gemel.risk.magnitude.tables import LinkedTables
 
@@ -67,15 +67,7 @@ class Moved:
 
 
 class Suppressed:
-    """The linear programmes of one pattern of suppression.
-
-    Parameters
-    ----------
-    tables
-        The cells and equations.
-    rooms
-        How far each cell may move, for an outsider.
-    """
+    """The linear programmes of one pattern of suppression."""
 
     def __init__(self, tables: LinkedTables, rooms: Rooms) -> None:
         self.tables, self.rooms = tables, rooms
@@ -95,7 +87,7 @@ class Suppressed:
         """Free cells and equations of the component of a cell, and the equations over them."""
         position = int(np.searchsorted(self.free, cell))
         if position >= len(self.free) or self.free[position] != cell:
-            raise GemelError(ErrorCode.PARAMETER, "the attacked cell is published", where="cell")
+            raise parameter("cell", "the attacked cell is published")
         label = int(self._labels[len(self._rows) + position])
         if label not in self._parts:
             rows = np.flatnonzero(self._labels[: len(self._rows)] == label)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.progress import StageProgress
 from gemel.risk.magnitude.attacks import Attack, Suppressed
 from gemel.risk.magnitude.knowledge import Rooms
@@ -89,10 +89,9 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
         method="highs",
     )
     if found.x is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "published table",
             "no table agrees with all published values: they do not add up",
-            where="published table",
             remedy="check its totals; give --rounding if values were rounded, --signed if some may be negative",
         )
     table: Numbers = np.clip(found.x * scale, limits.lower, limits.upper)

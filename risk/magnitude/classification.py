@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 TOTAL = "Total"
 
@@ -50,21 +50,19 @@ class Classification:
         """
         parents = {} if parents is None else parents
         if TOTAL in levels or TOTAL in parents:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"variable {name!r}",
                 f"a level is called {TOTAL!r}, as the sum over all levels is",
-                where=f"variable {name!r}",
                 remedy="rename it in the records, or leave those records out",
             )
         inner = set(parents.values()) - {TOTAL}
         wrong = len(inner & set(levels))
         if wrong:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"variable {name!r}",
                 "records have levels that other levels add up to",
-                where=f"variable {name!r}",
-                got=f"{wrong} such level{'' if wrong == 1 else 's'}",
-                remedy="give those records a level below, or take the level out of the hierarchy",
+                f"{wrong} such level{'' if wrong == 1 else 's'}",
+                "give those records a level below, or take the level out of the hierarchy",
             )
         # Only what lies above a level of the records is a row of the table.
         above: dict[str, str] = {}
@@ -75,10 +73,9 @@ class Classification:
                 node = above[node]
                 steps += 1
                 if steps > len(parents) + 1:
-                    raise GemelError(
-                        ErrorCode.PARAMETER,
+                    raise parameter(
+                        f"variable {name!r}",
                         "the hierarchy has a cycle: a level adds up, by way of others, to itself",
-                        where=f"variable {name!r}",
                         remedy="let every level lead to the total",
                     )
         nodes = (TOTAL, *dict.fromkeys([*levels, *above]))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.magnitude.tables import LinkedTables
 
 Numbers = NDArray[np.float64]
@@ -169,18 +169,16 @@ def _check(values: Numbers, weights: Numbers) -> None:
     for name, column in (("values", values), ("weights", weights)):
         wrong = int((~np.isfinite(column)).sum())
         if wrong:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                name,
                 f"{name} must be finite numbers",
-                where=name,
-                got=f"{wrong} that are not",
-                remedy="leave those records out, or give them a number",
+                f"{wrong} that are not",
+                "leave those records out, or give them a number",
             )
     negative = int((weights < 0).sum())
     if negative:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "weights",
             "a sampling weight is how many units a record stands for, and cannot be negative",
-            where="weights",
-            got=f"{negative} below 0",
+            f"{negative} below 0",
         )

@@ -20,17 +20,7 @@ from gemel.risk.magnitude.rules import Primary, Rule
 
 
 class Intruders:
-    """The attacks that a suppression must withstand.
-
-    Parameters
-    ----------
-    found
-        Contributions to every cell.
-    primary
-        The risky cells.
-    rules
-        The rules that they break.
-    """
+    """The attacks that a suppression must withstand."""
 
     def __init__(self, found: Contributions, primary: Primary, rules: tuple[Rule, ...]) -> None:
         self._found, self._primary, self._rules = found, primary, rules

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.risk.magnitude.attacks import Suppressed
 from gemel.risk.magnitude.audit import Limits, exact_bounds, feasible_table, pattern_of
@@ -85,12 +85,11 @@ def require_true(found: Contributions, published: PublishedValues) -> None:
     allowed = published.rounding / 2 + 1e-6 * np.maximum(1.0, found.sizes)
     wrong = int((np.abs(published.values - found.values)[shown] > allowed[shown]).sum())
     if wrong:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "published table",
             "published values are not those of the records",
-            where="published table",
-            got=f"{wrong} of {int(shown.sum())} that differ",
-            remedy="give --rounding if they were rounded, and the same --value, --weights and levels as were used",
+            f"{wrong} of {int(shown.sum())} that differ",
+            "give --rounding if they were rounded, and the same --value, --weights and levels as were used",
         )
 
 

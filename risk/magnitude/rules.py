@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.magnitude.contributors import Contributions
 
 Numbers = NDArray[np.float64]
@@ -86,7 +86,7 @@ class Dominance:
     def __post_init__(self) -> None:
         _check("dominance", n=self.n, k=self.k)
         if self.k >= 100:
-            raise GemelError(ErrorCode.PARAMETER, "k must be below 100 per cent", where="dominance", got=f"{self.k:g}")
+            raise parameter("dominance", "k must be below 100 per cent", f"{self.k:g}")
 
     @property
     def label(self) -> str:
@@ -125,11 +125,10 @@ class PriorPosterior:
     def __post_init__(self) -> None:
         _check("p % rule" if self.q == 100 else "pq rule", p=self.p, q=self.q, coalition=self.coalition)
         if self.p >= self.q:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "p % rule" if self.q == 100 else "pq rule",
                 "p must be below q: what is known within q per cent before cannot be kept from within more",
-                where="p % rule" if self.q == 100 else "pq rule",
-                got=f"p {self.p:g}, q {self.q:g}",
+                f"p {self.p:g}, q {self.q:g}",
             )
 
     @property
@@ -174,7 +173,7 @@ def primary_cells(found: Contributions, rules: tuple[Rule, ...]) -> Primary:
     Cells whose contributions are all zero are never risky.
     """
     if not rules:
-        raise GemelError(ErrorCode.PARAMETER, "at least one primary rule is needed", where="rules")
+        raise parameter("rules", "at least one primary rule is needed")
     counts = found.counts
     levels = np.full((len(rules), len(counts)), -np.inf)
     for k, rule in enumerate(rules):
@@ -191,9 +190,4 @@ def _check(rule: str, **parameters: float) -> None:
     for name, value in parameters.items():
         low = 1 if name in ("n", "coalition") else 0
         if not np.isfinite(value) or value < low or (low == 0 and value == 0):
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                f"{name} must be {'at least 1' if low else 'above 0'}",
-                where=rule,
-                got=f"{value:g}",
-            )
+            raise parameter(rule, f"{name} must be {'at least 1' if low else 'above 0'}", f"{value:g}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.magnitude.classification import TOTAL, Classification
 
 LARGEST = 200_000
@@ -43,21 +43,19 @@ class LinkedTables:
     def __post_init__(self) -> None:
         for table in self.tables:
             if not 1 <= len(table) <= 3 or len(set(table)) < len(table):
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    "tables",
                     "a table has one to three different variables",
-                    where="tables",
-                    got=str(len(table)),
-                    remedy="make tables of fewer variables: linked tables are protected together",
+                    str(len(table)),
+                    "make tables of fewer variables: linked tables are protected together",
                 )
         size = sum(int(np.prod([len(self.classifications[v].nodes) for v in table])) for table in self.tables)
         if size > LARGEST:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "tables",
                 f"the tables may have {LARGEST:,} cells",
-                where="tables",
-                got=f"{size:,}",
-                remedy="merge levels, or make tables of fewer variables",
+                f"{size:,}",
+                "merge levels, or make tables of fewer variables",
             )
         rows = []
         for table in self.tables:

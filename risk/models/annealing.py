@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.graphs import Graph, empty_graph
@@ -57,14 +57,9 @@ def anneal(
         The different models that the runs ended with, weighted by their posterior probabilities among themselves.
     """
     if moves < 1 or runs < 1:
-        raise GemelError(ErrorCode.PARAMETER, "must be at least 1", where="moves, runs", got=f"{moves}, {runs}")
+        raise parameter("moves, runs", "must be at least 1", f"{moves}, {runs}")
     if not hottest >= coldest > 0:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "temperatures must be positive and must fall",
-            where="hottest, coldest",
-            got=f"{hottest}, {coldest}",
-        )
+        raise parameter("hottest, coldest", "temperatures must be positive and must fall", f"{hottest}, {coldest}")
     start = empty_graph(scores.counts.names) if start is None else start
     growth = (hottest / coldest) ** (1 / moves)
     every = max(1, moves // TRACE)

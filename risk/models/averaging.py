@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import Estimate, FittedModel, fit, same_variables
 from gemel.risk.models.result import SearchResult
@@ -29,19 +29,17 @@ class ModelAverage:
     def __init__(self, models: Sequence[FittedModel], weights: ArrayLike) -> None:
         given = np.asarray(weights, dtype=np.float64)
         if not models or given.shape != (len(models),):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "weights",
                 "there must be one weight for each of at least one model",
-                where="weights",
-                got=f"{given.shape} for {len(models)} models",
+                f"{given.shape} for {len(models)} models",
             )
         if not np.isfinite(given).all() or (given < 0).any() or abs(given.sum() - 1) > 1e-6:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "weights",
                 "weights must not be negative and must sum to 1",
-                where="weights",
-                got=f"sum {float(given.sum()):.6g}, minimum {float(given.min()):.6g}",
-                remedy="divide them by their sum",
+                f"sum {float(given.sum()):.6g}, minimum {float(given.min()):.6g}",
+                "divide them by their sum",
             )
         same_variables(models)
         self.models, self.weights = tuple(models), given / given.sum()
@@ -94,12 +92,7 @@ class ModelAverage:
         given = evidence or {}
         likelihoods = self.weights * [model.probability(given) for model in self.models]
         if not likelihoods.sum() > 0:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "the evidence is impossible under every model",
-                where="evidence",
-                got="probability 0",
-            )
+            raise parameter("evidence", "the evidence is impossible under every model", "probability 0")
         weights = likelihoods / likelihoods.sum()
         tables = [
             weight * model.marginal(variables, given)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated
 from gemel.risk.models.graphs import Graph
@@ -42,18 +42,16 @@ class BayesianNetwork:
         for v, table in enumerate(self.tables):
             shape = tuple(len(self.categories[w]) for w in (*self.parents[v], v))
             if table.shape != shape or not np.isfinite(table).all() or (table < 0).any():
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    f"variable {self.names[v]}",
                     "a table needs a probability for each combination of parents and level",
-                    where=f"variable {self.names[v]}",
-                    got=f"shape {table.shape} for {shape}",
+                    f"shape {table.shape} for {shape}",
                 )
             if (abs(table.sum(axis=-1) - 1) > SUM_TOLERANCE).any():
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    f"variable {self.names[v]}",
                     "probabilities must sum to 1",
-                    where=f"variable {self.names[v]}",
-                    got=f"a row with sum {float(table.sum(axis=-1).flat[np.argmax(abs(table.sum(axis=-1) - 1))]):.6g}",
+                    f"a row with sum {float(table.sum(axis=-1).flat[np.argmax(abs(table.sum(axis=-1) - 1))]):.6g}",
                 )
         # Printed probabilities such as .3333333 sum to 1 only nearly.
         object.__setattr__(self, "tables", tuple(table / table.sum(axis=-1, keepdims=True) for table in self.tables))
@@ -81,7 +79,7 @@ class BayesianNetwork:
         while len(order) < len(self.names):
             ready = [v for v in range(len(self.names)) if v not in order and set(self.parents[v]) <= set(order)]
             if not ready:
-                raise GemelError(ErrorCode.PARAMETER, "a Bayesian network must have no cycle", where="parents")
+                raise parameter("parents", "a Bayesian network must have no cycle")
             order += ready
         return tuple(order)
 

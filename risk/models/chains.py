@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.result import n_pairs, pair_numbers, words_for
@@ -59,22 +59,16 @@ class Chain:
     ) -> None:
         n = len(scores)
         if len(start) != n:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "the start must have the data's variables",
-                where="start",
-                got=f"{len(start)} nodes",
-            )
+            raise parameter("start", "the start must have the data's variables", f"{len(start)} nodes")
         start.require_decomposable("start")
         if n < 2:
-            raise GemelError(ErrorCode.PARAMETER, "a search needs at least two variables", where="counts", got=str(n))
+            raise parameter("counts", "a search needs at least two variables", str(n))
         if not 0 <= double_share < 1:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "double_share",
                 "the share of double moves must be 0 or more and less than 1",
-                where="double_share",
-                got=str(double_share),
-                remedy="double moves alone never change whether the number of edges is odd",
+                str(double_share),
+                "double moves alone never change whether the number of edges is odd",
             )
         self.scores, self.rng = scores, rng
         self.double_share = double_share if n > 2 else 0.0

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 _KEY_LIMIT = 2**62
 
@@ -69,42 +69,36 @@ class SparseCounts:
         names = tuple(range(len(levels))) if names is None else tuple(names)
         declared = _check_variables(names, levels)
         if codes.ndim != 2 or codes.shape[1] != len(names):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "records",
                 "records must be a table with one column for each variable",
-                where="records",
-                got=f"shape {codes.shape} for {len(names)} variables",
+                f"shape {codes.shape} for {len(names)} variables",
             )
         if not np.issubdtype(codes.dtype, np.integer):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "records",
                 "records must hold integer codes",
-                where="records",
-                got=str(codes.dtype),
-                remedy="number the categories of each variable from 0",
+                str(codes.dtype),
+                "number the categories of each variable from 0",
             )
         if not len(codes):
             raise _empty("records")
         for q, name in enumerate(names):
             low, high = int(codes[:, q].min()), int(codes[:, q].max())
             if low < 0 or high >= declared[q]:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    f"variable {name}",
                     f"codes must be 0 to {declared[q] - 1}",
-                    where=f"variable {name}",
-                    got=f"{low} to {high}",
-                    remedy="declare all levels; deal with missing values first (risk.models.incomplete)",
+                    f"{low} to {high}",
+                    "declare all levels; deal with missing values first (risk.models.incomplete)",
                 )
         if weights is None:
             given = np.ones(len(codes))
         else:
             given = np.asarray(weights, dtype=np.float64)
             if given.shape != (len(codes),):
-                raise GemelError(
-                    ErrorCode.PARAMETER,
-                    "there must be one weight for each record",
-                    where="weights",
-                    got=f"{given.shape} for {len(codes)} records",
+                raise parameter(
+                    "weights", "there must be one weight for each record", f"{given.shape} for {len(codes)} records"
                 )
             _check_counts(given, "weights")
         cells, sums = total_by_row(codes.astype(np.int32), given, declared)
@@ -126,10 +120,10 @@ class SparseCounts:
         found = []
         for name in variables:
             if name not in place:
-                raise GemelError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=repr(name))
+                raise parameter("variables", "unknown variable", repr(name))
             found.append(place[name])
         if len(set(found)) != len(found):
-            raise GemelError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
+            raise parameter("variables", "a variable is given twice")
         return tuple(found)
 
     def marginal(self, variables: Iterable[Hashable]) -> SparseCounts:
@@ -188,35 +182,32 @@ def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[n
 
 def _check_variables(names: Sequence[Hashable], levels: Sequence[int]) -> tuple[int, ...]:
     if len(names) != len(levels) or len(set(names)) != len(names) or not names:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "names",
             "there must be at least one variable, with different names and as many numbers of levels",
-            where="names",
-            got=f"{len(names)} names and {len(levels)} numbers of levels",
+            f"{len(names)} names and {len(levels)} numbers of levels",
         )
     for name, n in zip(names, levels, strict=True):
         if n < 2:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"variable {name}",
                 "a variable must have at least two levels",
-                where=f"variable {name}",
-                got=str(n),
-                remedy="leave out a variable that cannot vary",
+                str(n),
+                "leave out a variable that cannot vary",
             )
     return tuple(int(n) for n in levels)
 
 
 def _check_counts(values: NDArray[np.float64], where: str) -> None:
     if not np.isfinite(values).all() or (values < 0).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             "counts must be finite and not negative",
-            where=where,
-            got=f"{int((~np.isfinite(values) | (values < 0)).sum())} that are not",
+            f"{int((~np.isfinite(values) | (values < 0)).sum())} that are not",
         )
     if not values.sum() > 0:
         raise _empty(where)
 
 
 def _empty(where: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, "there must be at least one record with a positive count", where=where)
+    return parameter(where, "there must be at least one record with a positive count")

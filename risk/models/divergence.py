@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.factors import match_rows
 from gemel.risk.models.fitted import FittedModel
@@ -72,9 +72,7 @@ def jensen_shannon(
         The variables differ; the table is larger than the limit and there is no generator.
     """
     if p.names != q.names or p.levels != q.levels:
-        raise GemelError(
-            ErrorCode.PARAMETER, "both must have the same variables with the same levels", where="jensen_shannon"
-        )
+        raise parameter("jensen_shannon", "both must have the same variables with the same levels")
     if isinstance(p, SparseCounts):
         return _from_data(p, q)
     if isinstance(q, SparseCounts):
@@ -87,12 +85,11 @@ def jensen_shannon(
             parts.append(divergence_terms(np.exp(p.log_probability(cells)), np.exp(q.log_probability(cells))).sum())
         return Divergence(float(np.clip(np.sum(parts), 0, 1)))
     if rng is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "jensen_shannon",
             "the table is too large for an exact sum",
-            where="jensen_shannon",
-            got=f"{size} cells",
-            remedy="give a generator to estimate the divergence by sampling",
+            f"{size} cells",
+            "give a generator to estimate the divergence by sampling",
         )
     first, second = (_log_ratio(a, b, samples, rng) for a, b in ((p, q), (q, p)))
     error = float(np.sqrt(first.var(ddof=1) + second.var(ddof=1)) / (2 * np.sqrt(samples)))

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights
 from gemel.risk.models.scores import HyperDirichlet
 
@@ -83,12 +83,11 @@ def _score_all(n, keys, table_scores, scores):  # type: ignore[no-untyped-def]  
 def decomposable_keys(n: int) -> NDArray[np.int64]:
     """The keys of all decomposable graphs on n labelled nodes, in ascending order."""
     if not 1 <= n <= MAX_VARIABLES:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "variables",
             f"all graphs are listed for 1 to {MAX_VARIABLES} variables",
-            where="variables",
-            got=str(n),
-            remedy="use mc3, anneal, greedy or occam_window",
+            str(n),
+            "use mc3, anneal, greedy or occam_window",
         )
     keys = np.zeros(1 << n_pairs(n) if n < 7 else 617_675, dtype=np.int64)
     return keys[: int(_decomposable(n, keys))]

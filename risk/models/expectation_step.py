@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.bits import members
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor, matching_rows
@@ -86,12 +86,11 @@ class ExpectationStep:
         log_likelihood = 0.0
         for batch, cells, given, probability in self.given(values):
             if (probability <= 0).any():
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    "records",
                     "the model excludes a record",
-                    where="records",
-                    got=f"{int((probability <= 0).sum())} with probability 0",
-                    remedy="use a positive prior precision",
+                    f"{int((probability <= 0).sum())} with probability 0",
+                    "use a positive prior precision",
                 )
             log_likelihood += float(weights[batch] @ np.log(probability))
             for c, rows in enumerate(cells):

@@ -172,13 +172,7 @@ def match_rows(rows: NDArray[Any], among: NDArray[Any], levels: Sequence[int]) -
 def matching_rows(
     rows: NDArray[Any], others: NDArray[Any], levels: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All pairs of equal rows, as numbers of both: row by row. O((n + m) log m), and the number of pairs.
-
-    Raises
-    ------
-    GemelError
-        MEMORY above `ROW_LIMIT` pairs.
-    """
+    """All pairs of equal rows, as numbers of both: row by row. O((n + m) log m), and the number of pairs."""
     n = len(rows)
     keys, span = row_keys(np.concatenate([rows, others]), levels)
     order = np.argsort(keys[n:], kind="stable")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.models.bits import mask_of, members
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.factors import Factor
@@ -107,19 +107,16 @@ class FittedModel:
         """Cells as an array of codes in range; with `missing`, -1 stands for a missing value."""
         codes = np.asarray(cells)
         if codes.ndim != 2 or codes.shape[1] != len(self.levels) or not np.issubdtype(codes.dtype, np.integer):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "cells",
                 "cells must be a table of integer codes with one column for each variable",
-                where="cells",
-                got=f"{codes.dtype}, shape {codes.shape} for {len(self.levels)} variables",
+                f"{codes.dtype}, shape {codes.shape} for {len(self.levels)} variables",
             )
         low = -1 if missing else 0
         wrong = ((codes < low) | (codes >= np.array(self.levels))).any(axis=0)
         if wrong.any():
             v = int(np.argmax(wrong))
-            raise GemelError(
-                ErrorCode.PARAMETER, f"codes must be {low} to {self.levels[v] - 1}", where=f"variable {self.names[v]}"
-            )
+            raise parameter(f"variable {self.names[v]}", f"codes must be {low} to {self.levels[v] - 1}")
         return codes.astype(np.int32)
 
     def marginal(
@@ -143,10 +140,10 @@ class FittedModel:
 
         axes = self.positions(variables)
         if len(set(axes)) != len(axes):
-            raise GemelError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
+            raise parameter("variables", "a variable is given twice")
         known = self.evidence_by_column(evidence or {})
         if set(axes) & set(known):
-            raise GemelError(ErrorCode.PARAMETER, "a variable is both requested and given", where="evidence")
+            raise parameter("evidence", "a variable is both requested and given")
         factor = query(self, axes, known).normalised()
         order = np.argsort(np.argsort(axes))
         return np.transpose(factor.table(), order)
@@ -156,11 +153,7 @@ class FittedModel:
         columns = dict(zip(self.positions(list(evidence)), evidence.values(), strict=True))
         for v, code in columns.items():
             if not 0 <= code < self.levels[v]:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
-                    f"a value must be 0 to {self.levels[v] - 1}",
-                    where=f"evidence on {self.names[v]}",
-                )
+                raise parameter(f"evidence on {self.names[v]}", f"a value must be 0 to {self.levels[v] - 1}")
         return columns
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
@@ -214,17 +207,14 @@ def fit(
         The graph is not decomposable or has other variables; a clique is too large for the posterior mean.
     """
     if graph.names != counts.names:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "graph",
             "the graph must have the data's variables in their order",
-            where="graph",
-            got=f"{len(graph)} nodes for {len(counts.names)} variables",
-            remedy="give the graph the names of the counts",
+            f"{len(graph)} nodes for {len(counts.names)} variables",
+            "give the graph the names of the counts",
         )
     if estimate not in ("maximum likelihood", "posterior mean"):
-        raise GemelError(
-            ErrorCode.PARAMETER, "must be 'maximum likelihood' or 'posterior mean'", where="estimate", got=estimate
-        )
+        raise parameter("estimate", "must be 'maximum likelihood' or 'posterior mean'", estimate)
     tree = JunctionTree.of(graph)
     factors = []
     for clique in tree.cliques:
@@ -285,12 +275,7 @@ def calibrated(
                 factor = factor * Factor.from_table((v,), np.ones(levels[v]))
         held.append(factor)
     if waiting:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "a function's variables must be in one clique",
-            where="potentials",
-            got=f"{len(waiting)} that are not",
-        )
+        raise parameter("potentials", "a function's variables must be in one clique", f"{len(waiting)} that are not")
     found = tuple(factor.normalised() for factor in clique_marginals(tree, held))
     return FittedModel(graph, tuple(int(n) for n in levels), tree, found, estimate)
 
@@ -298,6 +283,4 @@ def calibrated(
 def same_variables(models: Sequence[Any]) -> None:
     """Raise an error unless all models have the same variables with the same levels."""
     if any(m.names != models[0].names or m.levels != models[0].levels for m in models):
-        raise GemelError(
-            ErrorCode.PARAMETER, "the models must have the same variables with the same levels", where="models"
-        )
+        raise parameter("models", "the models must have the same variables with the same levels")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.bits import mask_of, members
 
 if TYPE_CHECKING:
@@ -41,18 +41,14 @@ class Graph:
         if not self.names:
             object.__setattr__(self, "names", tuple(range(n)))
         if len(self.names) != n or len(set(self.names)) != n:
-            raise GemelError(ErrorCode.PARAMETER, "a graph needs one name for each node, all different", where="names")
+            raise parameter("names", "a graph needs one name for each node, all different")
         for v, neighbours in enumerate(self.adjacency):
             if (
                 neighbours >> n
                 or neighbours >> v & 1
                 or any(not self.adjacency[w] >> v & 1 for w in members(neighbours))
             ):
-                raise GemelError(
-                    ErrorCode.PARAMETER,
-                    "adjacency must be symmetric, without loops and within the nodes",
-                    where=f"node {v}",
-                )
+                raise parameter(f"node {v}", "adjacency must be symmetric, without loops and within the nodes")
 
     @classmethod
     def from_edges(cls, nodes: int | Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]) -> Graph:
@@ -63,9 +59,7 @@ class Graph:
         for a, b in edges:
             if a not in place or b not in place:
                 unknown = a if a not in place else b
-                raise GemelError(
-                    ErrorCode.PARAMETER, "an edge names an unknown variable", where="edges", got=repr(unknown)
-                )
+                raise parameter("edges", "an edge names an unknown variable", repr(unknown))
             v, w = place[a], place[b]
             adjacency[v] |= 1 << w
             adjacency[w] |= 1 << v
@@ -138,12 +132,11 @@ class Graph:
     def require_decomposable(self, where: str = "graph") -> None:
         """Raise an error unless the graph is decomposable."""
         if not self.is_decomposable:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                where,
                 "the graph must be decomposable",
-                where=where,
-                got=f"{len(self.edges)} edges with a cycle of four or more nodes that lacks a chord",
-                remedy="triangulate it first",
+                f"{len(self.edges)} edges with a cycle of four or more nodes that lacks a chord",
+                "triangulate it first",
             )
 
     @cached_property
@@ -179,7 +172,7 @@ class Graph:
         names = tuple(names)
         for name in names:
             if name not in place:
-                raise GemelError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=repr(name))
+                raise parameter("variables", "unknown variable", repr(name))
         return mask_of(place[name] for name in names)
 
 

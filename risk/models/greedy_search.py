@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.chain_kernels import score_moves
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs
@@ -58,9 +58,7 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 
         start = empty_graph(scores.counts.names)
     start.require_decomposable("start")
     if len(start) != len(scores):
-        raise GemelError(
-            ErrorCode.PARAMETER, "the start must have the data's variables", where="start", got=f"{len(start)} nodes"
-        )
+        raise parameter("start", "the start must have the data's variables", f"{len(start)} nodes")
     graph, trace = climb(scores, start, max_moves)
     steps = len(trace) - 1
     return make_result(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.models.bits import members
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.expectation_step import ExpectationStep
@@ -65,7 +65,7 @@ class IncompleteCounts:
         known = [n - 1 for n in shifted.levels]
         if min(known) < 2:
             name = shifted.names[int(np.argmin(known))]
-            raise GemelError(ErrorCode.PARAMETER, "a variable must have at least two levels", where=f"variable {name}")
+            raise parameter(f"variable {name}", "a variable must have at least two levels")
         return cls(shifted.names, tuple(known), shifted.cells - 1, shifted.counts)
 
     @property
@@ -76,17 +76,7 @@ class IncompleteCounts:
 
 @dataclass(frozen=True)
 class IncompleteFit:
-    """The outcome of an EM run.
-
-    Attributes
-    ----------
-    model
-        The fitted model.
-    log_likelihood
-        Of what is known of the records, at each iteration; it never falls for maximum likelihood.
-    converged
-        Whether the last step moved no clique's probability by more than the tolerance.
-    """
+    """The outcome of an EM run."""
 
     model: FittedModel
     log_likelihood: tuple[float, ...]
@@ -137,18 +127,16 @@ def fit_incomplete(
     """
     graph = complete_graph(data.names) if graph is None else graph
     if graph.names != data.names:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "graph",
             "the graph must have the data's variables in their order",
-            where="graph",
-            got=f"{len(graph)} nodes for {len(data.names)} variables",
+            f"{len(graph)} nodes for {len(data.names)} variables",
         )
     if precision < 0 or max_iterations < 1 or tolerance <= 0:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "fit_incomplete",
             "the precision must not be negative, and tolerance and iterations must be positive",
-            where="fit_incomplete",
-            got=f"{precision}, {tolerance}, {max_iterations}",
+            f"{precision}, {tolerance}, {max_iterations}",
         )
     graph.require_decomposable()
     start = calibrated(graph, data.levels, [_support(data, clique, precision > 0) for clique in graph.cliques])

@@ -69,15 +69,7 @@ def _below(tree: JunctionTree, order: Sequence[tuple[int, int]], concerned: int)
 
 
 def clique_marginals(tree: JunctionTree, potentials: Sequence[Factor]) -> list[Factor]:
-    """Every clique's marginal of the product of all potentials, not normalised.
-
-    Parameters
-    ----------
-    tree
-        The junction tree.
-    potentials
-        One function for each clique, over its variables.
-    """
+    """Every clique's marginal of the product of all potentials, not normalised."""
     order = list(tree.walk(0))
     upward: dict[int, Factor] = {}
     collected = list(potentials)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
@@ -88,9 +88,7 @@ class JointDistribution:
     def __post_init__(self) -> None:
         reported = tuple((variable.name, variable.levels) for variable in self.variables)
         if reported != tuple(zip(map(str, self.model.names), self.model.levels, strict=True)):
-            raise GemelError(
-                ErrorCode.PARAMETER, "the variables must be the model's, in its order", where="joint distribution"
-            )
+            raise parameter("joint distribution", "the variables must be the model's, in its order")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -286,10 +284,9 @@ def _factor(item: Mapping[str, Any], all_levels: tuple[int, ...]) -> Factor:
 
 
 def _malformed(got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.PARAMETER,
+    return parameter(
+        "joint distribution",
         "not a joint distribution as a run leaves it",
-        where="joint distribution",
-        got=got,
-        remedy="run the same version of Gemel on both sides",
+        got,
+        "run the same version of Gemel on both sides",
     )

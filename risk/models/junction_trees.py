@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.bits import members
 from gemel.risk.models.graphs import Graph
 
@@ -88,7 +88,7 @@ class JunctionTree:
         A tree over c cliques has it exactly when each variable is in one clique more than it is in separators.
         """
         if len(self.edges) != len(self.cliques) - 1 or len(list(self._reached())) != len(self.cliques):
-            raise GemelError(ErrorCode.PARAMETER, "the cliques must be joined as one tree", where="junction tree")
+            raise parameter("junction tree", "the cliques must be joined as one tree")
         everything = 0
         for clique in self.cliques:
             everything |= clique
@@ -96,11 +96,10 @@ class JunctionTree:
             inside = sum(clique >> v & 1 for clique in self.cliques)
             between = sum(separator >> v & 1 for separator in self.separators)
             if inside - between != 1:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    f"junction tree, variable {v}",
                     "the cliques that hold a variable must be connected (running intersection)",
-                    where=f"junction tree, variable {v}",
-                    got=f"{inside} cliques and {between} separators",
+                    f"{inside} cliques and {between} separators",
                 )
 
     def _reached(self) -> set[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.graphs import Graph, empty_graph
@@ -84,11 +84,11 @@ def mc3(
         ("temperatures", temperatures, 1),
     ):
         if value < minimum:
-            raise GemelError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
+            raise parameter(name, f"must be at least {minimum}", str(value))
     if hottest < 1:
-        raise GemelError(ErrorCode.PARAMETER, "must be at least 1", where="hottest", got=str(hottest))
+        raise parameter("hottest", "must be at least 1", str(hottest))
     if moves < thin:
-        raise GemelError(ErrorCode.PARAMETER, "must not exceed the number of moves", where="thin", got=str(thin))
+        raise parameter("thin", "must not exceed the number of moves", str(thin))
     start = empty_graph(scores.counts.names) if start is None else start
     betas = hottest ** -np.linspace(0.0, 1.0, temperatures) if temperatures > 1 else np.ones(1)
     trace_every = max(1, moves // thin // TRACE)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.greedy_search import greedy, move_changes
 from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs, normalised_weights
@@ -49,7 +49,7 @@ def occam_window(
     .. [1] Madigan and Raftery, JASA 89, 1994. doi:10.1080/01621459.1994.10476894
     """
     if ratio < 1 or bridge < 1:
-        raise GemelError(ErrorCode.PARAMETER, "must be at least 1", where="ratio, bridge", got=f"{ratio}, {bridge}")
+        raise parameter("ratio, bridge", "must be at least 1", f"{ratio}, {bridge}")
     start = greedy(scores).graph(0) if start is None else start
     start.require_decomposable("start")
     pairs = [(v, w) for v in range(len(scores)) for w in range(v)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.bits import members
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.junction_trees import JunctionTree
@@ -64,11 +64,10 @@ def draw_graph(
     else:
         certain = np.asarray(inclusion, dtype=np.float64)
         if certain.shape != (n, n) or not np.isfinite(certain).all() or certain.min() < 0 or certain.max() > 1 + 1e-9:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "inclusion",
                 "edge inclusion must be probabilities, one for each pair of variables",
-                where="inclusion",
-                got=f"shape {certain.shape} for {n} variables",
+                f"shape {certain.shape} for {n} variables",
             )
     drawn = nx.Graph()
     drawn.add_nodes_from(range(n))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models import score_kernels as kernels
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph
@@ -48,20 +48,16 @@ class GammaPrior:
         for name in ("shape", "rate", "lowest"):
             value = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
-                raise GemelError(ErrorCode.PARAMETER, "must be positive and finite", where=name, got=f"{value:g}")
+                raise parameter(name, "must be positive and finite", f"{value:g}")
         if not (self.lowest < self.highest < math.inf):
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "the grid must end above its start",
-                where="highest",
-                got=f"{self.highest:g}, with lowest {self.lowest:g}",
+            raise parameter(
+                "highest", "the grid must end above its start", f"{self.highest:g}, with lowest {self.lowest:g}"
             )
         if self.per_decade < 1 or self._points > MAX_POINTS:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "per_decade",
                 f"the grid must have at least 1 point a decade and {MAX_POINTS:,} in all at most",
-                where="per_decade",
-                got=str(self.per_decade),
+                str(self.per_decade),
             )
 
     @property

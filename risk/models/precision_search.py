@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.counts import SparseCounts
@@ -174,9 +174,9 @@ def mc3_with_precision(
         ("thin", thin, 1),
     ):
         if value < minimum:
-            raise GemelError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
+            raise parameter(name, f"must be at least {minimum}", str(value))
     if stretch < 1 or stretch % thin:
-        raise GemelError(ErrorCode.PARAMETER, f"must be a multiple of thin, {thin}", where="stretch", got=str(stretch))
+        raise parameter("stretch", f"must be a multiple of thin, {thin}", str(stretch))
     grid = _Grid(counts, prior)
     ran = []
     for number in range(chains):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.graphs import Edge, Graph
 
 WORD = 62
@@ -131,11 +131,10 @@ def make_result(
 ) -> SearchResult:
     """A result with its models in order of weight; without `edge_inclusion` it is computed from the models."""
     if not len(weights) or not np.isfinite(weights).all() or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "weights",
             "the weights of models must not be negative and must sum to 1",
-            where="weights",
-            got=f"{len(weights)} with sum {float(weights.sum()):.6g}",
+            f"{len(weights)} with sum {float(weights.sum()):.6g}",
         )
     order = np.lexsort((-log_scores, -weights))
     if edge_inclusion is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.bits import members
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.fitted import FittedModel
@@ -32,7 +32,7 @@ def sample(model: FittedModel, size: int, rng: np.random.Generator) -> NDArray[n
     O((size + rows) log(size + rows)) for each clique, rows being its cells of positive probability.
     """
     if size < 0:
-        raise GemelError(ErrorCode.PARAMETER, "must not be negative", where="size", got=str(size))
+        raise parameter("size", "must not be negative", str(size))
     records = np.zeros((size, len(model.levels)), dtype=np.int32)
     for c, parent in model.tree.walk():
         factor = model.cliques[c]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models import score_kernels as kernels
 from gemel.risk.models.bits import MAX_VARIABLES
 from gemel.risk.models.counts import SparseCounts
@@ -33,20 +33,11 @@ class HyperDirichlet:
 
     def __init__(self, counts: SparseCounts, precision: float = 1.0, cache_limit: int = 2**24) -> None:
         if not (precision > 0 and math.isfinite(precision)):
-            raise GemelError(
-                ErrorCode.PARAMETER, "the prior precision must be positive", where="precision", got=str(precision)
-            )
+            raise parameter("precision", "the prior precision must be positive", str(precision))
         if len(counts.names) > MAX_VARIABLES:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                f"the search takes at most {MAX_VARIABLES} variables",
-                where="counts",
-                got=str(len(counts.names)),
-            )
+            raise parameter("counts", f"the search takes at most {MAX_VARIABLES} variables", str(len(counts.names)))
         if cache_limit < 1024:
-            raise GemelError(
-                ErrorCode.PARAMETER, "the cache needs at least 1024 places", where="cache_limit", got=str(cache_limit)
-            )
+            raise parameter("cache_limit", "the cache needs at least 1024 places", str(cache_limit))
         self.counts = counts
         self.precision = float(precision)
         self.cache_limit = cache_limit
@@ -68,7 +59,7 @@ class HyperDirichlet:
     def table(self, variables: int) -> float:
         """Log marginal likelihood of the table over a set of variables."""
         if variables >> len(self):
-            raise GemelError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=bin(variables))
+            raise parameter("variables", "unknown variable", bin(variables))
         if kernels.is_full(self.work):
             self.make_room()
         return float(kernels.table_score(self.data, self.work, variables))
@@ -80,11 +71,8 @@ class HyperDirichlet:
     def graph(self, graph: Graph) -> float:
         """Log marginal likelihood of a decomposable model."""
         if len(graph) != len(self):
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "the graph must have the data's variables",
-                where="graph",
-                got=f"{len(graph)} nodes for {len(self)} variables",
+            raise parameter(
+                "graph", "the graph must have the data's variables", f"{len(graph)} nodes for {len(self)} variables"
             )
         tree = JunctionTree.of(graph)
         return self.cliques(tree.cliques, tree.separators)

@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.bits import MAX_VARIABLES, lowest, popcount
 from gemel.risk.models.graphs import Graph
 
@@ -36,12 +36,7 @@ ILLEGAL = -1
 def tree_array(graph: Graph) -> NDArray[np.int64]:
     """A dynamic junction tree of a decomposable graph, as the compiled code holds it: shape (4, n)."""
     if len(graph) > MAX_VARIABLES:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"the search takes at most {MAX_VARIABLES} variables",
-            where="graph",
-            got=str(len(graph)),
-        )
+        raise parameter("graph", f"the search takes at most {MAX_VARIABLES} variables", str(len(graph)))
     graph.require_decomposable()
     tree = np.zeros((ROWS, len(graph)), dtype=np.int64)
     tree[ADJACENCY] = graph.adjacency

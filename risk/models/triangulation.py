@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.bits import members
 from gemel.risk.models.graphs import Edge, Graph
 
 
 def moralise(parents: Mapping[Hashable, Sequence[Hashable]]) -> Graph:
-    """The Markov graph of a Bayesian network: parents of a common child married, directions dropped.
-
-    Parameters
-    ----------
-    parents
-        For each variable its parents; the graph's nodes keep this order.
-    """
+    """The Markov graph of a Bayesian network: parents of a common child married, directions dropped."""
     edges: list[tuple[Hashable, Hashable]] = []
     for child, its_parents in parents.items():
         edges += [(parent, child) for parent in its_parents]
@@ -31,11 +25,10 @@ def elimination_game(graph: Graph, ordering: Sequence[int]) -> tuple[Edge, ...]:
     together are decomposable, and `ordering` is perfect for them. O(n^2) set operations.
     """
     if sorted(ordering) != list(range(len(graph))):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "ordering",
             "an elimination ordering names each node once",
-            where="ordering",
-            got=f"{len(ordering)} entries for {len(graph)} nodes",
+            f"{len(ordering)} entries for {len(graph)} nodes",
         )
     adjacency = list(graph.adjacency)
     fill: list[Edge] = []
@@ -74,13 +67,6 @@ def _missing(adjacency: Sequence[int], nodes: int) -> int:
 
 def minimal_triangulation(graph: Graph, fill: Sequence[Edge] | None = None) -> tuple[Edge, ...]:
     """A minimal subset of a triangulation's fill-in that is still a triangulation.
-
-    Parameters
-    ----------
-    graph
-        Any graph.
-    fill
-        A triangulation of it; by default that of the minimum fill ordering.
 
     Notes
     -----

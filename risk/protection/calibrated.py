@@ -31,19 +31,7 @@ _NOT_CONVERGED = "the law of the calibration was not fitted"
 
 @dataclass(frozen=True)
 class UpperEnds:
-    """Upper ends of the chances of a correct match.
-
-    Parameters
-    ----------
-    correct_matches
-        Of their mean over the records.
-    record_risk
-        Of the largest.
-    by
-        ``calibrated``: ends of 95 % intervals; ``bound``: 1/f.
-    why
-        What forbids the calibrated ends, where the bound stands in for them.
-    """
+    """Upper ends of the chances of a correct match."""
 
     correct_matches: float
     record_risk: float
@@ -53,17 +41,7 @@ class UpperEnds:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Calibrated risk of a file.
-
-    Parameters
-    ----------
-    document
-        Ready for JSON: ``uniques``, sample uniques; ``tau2``, expected correct matches if each of them is matched once,
-        with its interval; ``correct_matches``, mean chance over all records; ``warnings``, codes. ``{"why": ...}``
-        where a file does not support it.
-    upper
-        What a policy without k is judged by, beside the counts.
-    """
+    """Calibrated risk of a file."""
 
     document: dict[str, Any]
     upper: UpperEnds

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.protection.calibrated import Calibrated, calibrated
 from gemel.risk.protection.information import Joints, level_losses, suppression_losses
@@ -170,19 +170,12 @@ def calibrated_of(table: KeyTable, setting: Setting, candidate: Candidate) -> Ca
 
 
 def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[float, ...]:
-    """Importance of each key, 1 by default.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for an unknown key, or an importance that is not above 0.
-    """
+    """Importance of each key, 1 by default."""
     unknown = [name for name in given if name not in names]
     if unknown or not all(0.0 < value < float("inf") for value in given.values()):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--importance",
             f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0",
-            where="--importance",
             remedy=f"the keys are: {', '.join(names)}",
         )
     return tuple(given.get(name, 1.0) for name in names)

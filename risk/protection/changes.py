@@ -47,13 +47,7 @@ def changed_numbers(
     generator: np.random.Generator,
     missing_values: Sequence[str] = MISSING_VALUES,
 ) -> tuple[pl.DataFrame, list[Change]]:
-    """Numeric columns averaged, with noise, rounded, in this order; what a method cannot change it suppresses.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a column with values that are no numbers, or too large to be squared; others as of the methods.
-    """
+    """Numeric columns averaged, with noise, rounded, in this order; what a method cannot change it suppresses."""
     made = _Made(frame, missing_values)
     if methods.microaggregate:
         names = list(methods.microaggregate)

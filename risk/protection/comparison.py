@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.risk.protection.candidate import Candidate
 from gemel.risk.protection.changes import numeric, without_missing_texts
 from gemel.risk.protection.hierarchies import whole_numbers
@@ -128,9 +128,7 @@ def _outcome(
     if name in keys:
         return _number(frame, name, keys, table, node, hidden)
     if name in table.names:
-        raise GemelError(
-            ErrorCode.PARAMETER, "the outcome of the regression is a key of categories", where=f"--model, {name}"
-        )
+        raise parameter(f"--model, {name}", "the outcome of the regression is a key of categories")
     values = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
     if len(values) == 2 and whole_numbers(values) is None:
         second = (frame[name].cast(pl.String) == values[1]).cast(pl.Float64).fill_null(float("nan"))

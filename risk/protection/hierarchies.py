@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 
 ALL = "*"
 """The one group of the last level."""
@@ -33,11 +33,6 @@ class Hierarchy:
         The key.
     levels
         ``levels[l][i]`` is the label of value i at level l; ``levels[0]`` are the values themselves.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER where a group of one level is in two groups of the next.
     """
 
     name: str
@@ -48,10 +43,9 @@ class Hierarchy:
             parent: dict[str, str] = {}
             for own, above in zip(fine, coarse, strict=True):
                 if parent.setdefault(own, above) != above:
-                    raise GemelError(
-                        ErrorCode.PARAMETER,
+                    raise parameter(
+                        f"hierarchy of {self.name}",
                         f"a group of level {number} is in two groups of level {number + 1}",
-                        where=f"hierarchy of {self.name}",
                         remedy="each level must be made of whole groups of the one before",
                     )
 
@@ -106,24 +100,7 @@ def whole_numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence[str], source: str) -> Hierarchy:
-    """A hierarchy from a table: a value in each row, then its group at each level.
-
-    Parameters
-    ----------
-    name
-        The key.
-    rows
-        Without their heading; rows of values that the file does not have are checked too, and not used.
-    values
-        The values that the file has.
-    source
-        What errors name: the table's file.
-
-    Raises
-    ------
-    GemelError
-        SOURCE: rows of different length, an empty cell, a value in two groups, a cycle, a value that is lacking.
-    """
+    """A hierarchy from a table: a value in each row, then its group at each level."""
     import networkx as nx
 
     where = f"{source} (hierarchy of {name})"
@@ -168,35 +145,19 @@ def number_hierarchy(
     bottom: int | None = None,
     top: int | None = None,
 ) -> Hierarchy:
-    """Levels of an integer key: its ends coded, then intervals of each width in turn.
-
-    Parameters
-    ----------
-    values
-        Whole numbers as text.
-    widths
-        Of the intervals, each a multiple of the one before; intervals begin at multiples of their width.
-    bottom, top
-        Values at most `bottom` are one group, values of at least `top` another.
-    """
+    """Levels of an integer key: its ends coded, then intervals of each width in turn."""
     numbers = whole_numbers(values)
     where = f"intervals of {name}"
     if numbers is None:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "intervals and coded ends need whole numbers",
-            where=where,
-            remedy="give a hierarchy file for this key",
+        raise parameter(
+            where, "intervals and coded ends need whole numbers", remedy="give a hierarchy file for this key"
         )
     if any(w < 2 for w in widths) or any(b % a or b == a for a, b in pairwise(widths)):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "widths are above 1, and each a multiple of the one before",
-            where=where,
-            got=", ".join(str(w) for w in widths),
+        raise parameter(
+            where, "widths are above 1, and each a multiple of the one before", ", ".join(str(w) for w in widths)
         )
     if bottom is not None and top is not None and bottom >= top:
-        raise GemelError(ErrorCode.PARAMETER, "the bottom must lie below the top", where=where, got=f"{bottom}, {top}")
+        raise parameter(where, "the bottom must lie below the top", f"{bottom}, {top}")
     low, high = -np.inf if bottom is None else bottom, np.inf if top is None else top
 
     def label(v: int, width: int) -> str:
@@ -226,11 +187,10 @@ def quantile_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int6
     """
     numbers = whole_numbers(values)
     if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"quantiles of {name}",
             "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before",
-            where=f"quantiles of {name}",
-            got=", ".join(str(g) for g in groups),
+            ", ".join(str(g) for g in groups),
         )
     middle = (np.cumsum(counts) - counts / 2.0) / counts.sum()
     levels = [list(values)]

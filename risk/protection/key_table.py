@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.coding import Codes, Counts, Missing, coded, tally, text_of
 from gemel.risk.identification.missing_agreement import agreeing
 from gemel.risk.protection.hierarchies import Hierarchy
@@ -50,12 +50,11 @@ class KeyTable:
             raise GemelError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
         for h in self.hierarchies:
             if len(h.levels[0]) < 2:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    f"key {h.name}",
                     "the key has one value, and cannot distinguish people",
-                    where=f"key {h.name}",
-                    got=f"{len(h.levels[0])} value",
-                    remedy="leave it out of --keys",
+                    f"{len(h.levels[0])} value",
+                    "leave it out of --keys",
                 )
 
     @property

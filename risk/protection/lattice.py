@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.protection.key_table import Node
 
 _NODES = 2**22  # held in an array of bytes and one of losses
@@ -21,19 +21,7 @@ _NODES = 2**22  # held in an array of bytes and one of losses
 
 @dataclass(frozen=True)
 class NodeFound:
-    """The outcome of a search.
-
-    Parameters
-    ----------
-    node
-        The node, None where the condition holds nowhere.
-    loss
-        Its loss.
-    tested
-        Nodes at which the condition was computed.
-    exact
-        Whether no node of less loss was left untested.
-    """
+    """The outcome of a search."""
 
     node: Node | None
     loss: float
@@ -55,23 +43,17 @@ def minimal_node(
     max_tests
         After so many nodes the best found so far is taken.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for a lattice of more than four million nodes.
-
     References
     ----------
     .. [1] Kohlmayer et al., Flash: efficient, stable and optimal k-anonymity, 2012.
     """
     shape = tuple(len(own) for own in losses)
     if float(np.prod([float(n) for n in shape])) > _NODES:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "hierarchies",
             "the hierarchies have too many combinations of levels",
-            where="hierarchies",
-            got=" x ".join(str(n) for n in shape),
-            remedy=f"give fewer levels or keys: at most {_NODES:,} combinations",
+            " x ".join(str(n) for n in shape),
+            f"give fewer levels or keys: at most {_NODES:,} combinations",
         )
     total = np.zeros(shape)
     for q, own in enumerate(losses):

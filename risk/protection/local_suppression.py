@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.coding import Codes, Counts, Missing
 from gemel.risk.identification.missing_agreement import agreeing
 from gemel.risk.models.counts import distinct_rows
@@ -75,14 +75,13 @@ def suppress(
     k = np.broadcast_to(np.asarray(needed, dtype=np.int64), (n,))
     weights = np.ones(codes.shape[1]) if costs is None else np.asarray(costs, dtype=np.float64)
     if weights.shape != (codes.shape[1],) or not (weights > 0).all() or not np.isfinite(weights).all():
-        raise GemelError(ErrorCode.PARAMETER, "each key needs a cost above 0", where="importance of keys")
+        raise parameter("importance of keys", "each key needs a cost above 0")
     if k.max() > n:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "k",
             "records cannot agree with more records than there are",
-            where="k",
-            got=f"{int(k.max())} of {n} records",
-            remedy="give a smaller k, or a higher threshold of risk",
+            f"{int(k.max())} of {n} records",
+            "give a smaller k, or a higher threshold of risk",
         )
     if missing == "level":
         return _by_level(codes, sizes, int(k.max()), weights)

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
@@ -188,22 +188,15 @@ def _needed(setting: Setting, policy: Policy, n: int) -> int:
     """f that each record needs, by k and by the limit on its risk."""
     needed = max(1, policy.k or 1)
     if needed > n:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "k is above the number of records",
-            where="--k",
-            got=f"{needed} of {n} records",
-            remedy="give a smaller k",
-        )
+        raise parameter("--k", "k is above the number of records", f"{needed} of {n} records", "give a smaller k")
     if policy.max_record_risk is not None and setting.by_file_alone and setting.population is None:
         by_risk = required_frequency(policy.max_record_risk, setting.fraction, n)
         if by_risk > n:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--max-record-risk",
                 "no file of so many records has so small a risk",
-                where="--max-record-risk",
-                got=f"{policy.max_record_risk:g} with {n} records",
-                remedy="give a higher limit",
+                f"{policy.max_record_risk:g} with {n} records",
+                "give a higher limit",
             )
         needed = max(needed, by_risk)
     return needed

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 Numbers = NDArray[np.float64]
 
@@ -57,11 +57,10 @@ def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]
     there = ~np.isnan(numbers)
     maximum = int(there.sum(axis=0).max(initial=0))
     if not 2 <= k <= maximum:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--microaggregate",
             "groups have at least 2 records and at most all that have a number",
-            where="--microaggregate",
-            got=f"{k} of {maximum} records with the number that most records have",
+            f"{k} of {maximum} records with the number that most records have",
         )
     standard = numbers / _scales(numbers)
     groups = _grouped(standard, there, k)
@@ -200,7 +199,7 @@ def add_noise(numbers: Numbers, share: float, generator: np.random.Generator) ->
     .. [1] Kim, A method for limiting disclosure in microdata based on random noise and transformation, 1986.
     """
     if not 0.0 < share < np.inf:
-        raise GemelError(ErrorCode.PARAMETER, "a share of noise is above 0", where="--noise", got=f"{share:g}")
+        raise parameter("--noise", "a share of noise is above 0", f"{share:g}")
     there = ~np.isnan(numbers)
     able = np.array([len(np.unique(column[own])) > 1 for column, own in zip(numbers.T, there.T, strict=True)])
     found = np.full(numbers.shape, np.nan)
@@ -242,7 +241,7 @@ def round_to(numbers: Numbers, base: float, generator: np.random.Generator | Non
     one missing.
     """
     if not 0.0 < base < np.inf:
-        raise GemelError(ErrorCode.PARAMETER, "a base of rounding is above 0", where="--round", got=f"{base:g}")
+        raise parameter("--round", "a base of rounding is above 0", f"{base:g}")
     units = np.clip(numbers / base, -_UNITS, _UNITS)
     if generator is None:
         made = np.floor(units + 0.5) * base

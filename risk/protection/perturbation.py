@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.coding import Counts
 from gemel.risk.identification.misclassification.perturbation import check_matrix
 
@@ -26,9 +26,9 @@ def pram_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
     """
     n = np.asarray(counts, dtype=np.float64)
     if not 0.0 <= rate <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "a rate lies from 0 to 1", where="--pram", got=f"{rate:g}")
+        raise parameter("--pram", "a rate lies from 0 to 1", f"{rate:g}")
     if n.ndim != 1 or len(n) < 2 or n.sum() <= 0 or (n < 0).any():
-        raise GemelError(ErrorCode.PARAMETER, "at least two values and some records are needed", where="counts")
+        raise parameter("counts", "at least two values and some records are needed")
     p = n / n.sum()
     return np.asarray((1.0 - rate) * np.eye(len(n)) + rate * p[:, None])
 
@@ -36,7 +36,7 @@ def pram_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
 def neighbour_matrix(values: int, rate: float) -> NDArray[np.float64]:
     """A matrix by which one of ordered values moves to a neighbour with probability `rate`, half to each side."""
     if not 0.0 <= rate <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "a rate lies from 0 to 1", where="--pram", got=f"{rate:g}")
+        raise parameter("--pram", "a rate lies from 0 to 1", f"{rate:g}")
     theta = np.eye(values) * (1.0 - rate)
     for k in range(values):
         around = [j for j in (k - 1, k + 1) if 0 <= j < values]
@@ -92,7 +92,7 @@ def swap(values: Values, rate: float, generator: np.random.Generator, strata: Co
         Records swap with records of the same number only.
     """
     if not 0.0 <= rate <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "a rate lies from 0 to 1", where="--swap", got=f"{rate:g}")
+        raise parameter("--swap", "a rate lies from 0 to 1", f"{rate:g}")
     found = values.copy()
     groups = np.zeros(len(values), dtype=np.int64) if strata is None else strata
     order = np.argsort(groups, kind="stable")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
@@ -46,16 +46,15 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 2:
-            raise GemelError(ErrorCode.PARAMETER, "k must be at least 2", where="--k", got=str(self.k))
+            raise parameter("--k", "k must be at least 2", str(self.k))
         for name in ("max_correct_matches", "max_record_risk", "max_suppressed"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    f"--{name.replace('_', '-')}",
                     "a share lies from 0 to 1",
-                    where=f"--{name.replace('_', '-')}",
-                    got=f"{value:g}",
-                    remedy="write 0.005 for half of one per cent",
+                    f"{value:g}",
+                    "write 0.005 for half of one per cent",
                 )
 
     @classmethod
@@ -64,16 +63,11 @@ class Policy:
         known = [f.name for f in fields(cls)]
         unknown = sorted(str(name) for name in given if name not in known)
         if unknown:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                f"a policy has no {', '.join(unknown)}",
-                where=where,
-                remedy=f"it may have: {', '.join(known)}",
-            )
+            raise parameter(where, f"a policy has no {', '.join(unknown)}", remedy=f"it may have: {', '.join(known)}")
         for name, value in given.items():
             number = isinstance(value, int) or (name != "k" and isinstance(value, float))
             if not number or isinstance(value, bool):
-                raise GemelError(ErrorCode.PARAMETER, "a limit is a number", where=f"{where}: {name}")
+                raise parameter(f"{where}: {name}", "a limit is a number")
         return cls(**given)
 
     @property
@@ -97,32 +91,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class FileRisk:
-    """Identification risk of a file, measured on the file as it is.
-
-    Parameters
-    ----------
-    records, combinations
-        Records, and distinct combinations of key values.
-    k
-        Fewest records that agree with a record.
-    below_2, below_3, below_5
-        Records with which fewer than 2, 3, 5 records agree; below 2 are the sample uniques.
-    correct_matches
-        Mean over records of the chance of a correct match.
-    record_risk
-        The largest.
-    correct_matches_strict
-        `correct_matches` if missing and suppressed values agreed with missing values only: how much rests on what a
-        missing value means.
-    dis, dis_low, dis_high
-        DIS, the chance that a unique match is right, with its interval; 0 without sample uniques.
-    minimal_uniques
-        Minimal sample uniques, of at most four keys where there are more than ten.
-    exact
-        By the population, where it is known.
-    upper
-        Upper ends of the two chances, which judge too where the policy has no k.
-    """
+    """Identification risk of a file, measured on the file as it is."""
 
     records: int
     combinations: int

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.coding import Codes, Counts, tally
 from gemel.risk.identification.missing_agreement import agreeing
 from gemel.risk.protection.key_table import KeyTable, Node, value_codes
@@ -24,17 +24,7 @@ from gemel.risk.protection.key_table import KeyTable, Node, value_codes
 
 @dataclass(frozen=True)
 class ExactRisk:
-    """Identification risk of a file whose population is known.
-
-    Parameters
-    ----------
-    correct_matches
-        Mean over records of the chance of a correct match, 1/F or 0.
-    record_risk
-        The largest.
-    population_uniques
-        Records that agree with no one but their own person.
-    """
+    """Identification risk of a file whose population is known."""
 
     correct_matches: float
     record_risk: float
@@ -107,12 +97,11 @@ class Population:
     def _require_to_hold(self, table: KeyTable) -> None:
         n = len(table.codes)
         if self.counts.sum() < n:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--population",
                 "the population is smaller than the file",
-                where="--population",
-                got=f"{int(self.counts.sum())} people for {n} records",
-                remedy="give the file that the records were drawn from",
+                f"{int(self.counts.sum())} people for {n} records",
+                "give the file that the records were drawn from",
             )
         bottom: Node = (0,) * len(table.hierarchies)
         names = [h.levels[0] for h in table.hierarchies]
@@ -120,12 +109,11 @@ class Population:
         F = agreeing(cells, self.cells, self.counts, table.sizes(bottom).tolist())
         short = int((f > F).sum())
         if short:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--population",
                 "combinations of key values occur more often in the file than in the population",
-                where="--population",
-                got=f"{short} such combinations",
-                remedy="code both files alike; records that were changed already are no sample of it",
+                f"{short} such combinations",
+                "code both files alike; records that were changed already are no sample of it",
             )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.coding import Missing, text_of
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
@@ -111,14 +111,11 @@ class Request:
         for option, names in of_keys.items():
             unknown = [n for n in names if n not in self.keys]
             if unknown:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
-                    f"there is no key {', '.join(unknown)}",
-                    where=option,
-                    remedy=f"the keys are: {', '.join(self.keys)}",
+                raise parameter(
+                    option, f"there is no key {', '.join(unknown)}", remedy=f"the keys are: {', '.join(self.keys)}"
                 )
         if len(set(self.keys)) != len(self.keys) or not self.keys:
-            raise GemelError(ErrorCode.PARAMETER, "name at least one key, and each once", where="--keys")
+            raise parameter("--keys", "name at least one key, and each once")
         for what, first, second in (
             ("a key is recoded, and its numbers are not changed", self.keys, methods.numeric),
             ("a key cannot be dropped; its last level leaves it out", self.keys, self.dropped),
@@ -133,14 +130,13 @@ class Request:
         ):
             both = [n for n in first if n in second]
             if both:
-                raise GemelError(ErrorCode.PARAMETER, what, where="options", got=f"both for {', '.join(both)}")
+                raise parameter("options", what, f"both for {', '.join(both)}")
         if not 0.0 < self.fraction <= 1.0:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--fraction",
                 "the sampling fraction must lie above 0 and be at most 1",
-                where="--fraction",
-                got=f"{self.fraction:g}",
-                remedy="give the share of the population that the file holds, 1 if an intruder knows who is in it",
+                f"{self.fraction:g}",
+                "give the share of the population that the file holds, 1 if an intruder knows who is in it",
             )
 
     def table(self, frame: pl.DataFrame, population: pl.DataFrame | None = None) -> KeyTable:
@@ -173,12 +169,11 @@ class Request:
         for name, level in self.levels.fixed.items():
             q = table.names.index(name)
             if not 0 <= level <= table.heights[q]:
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    f"--levels, {name}",
                     "the hierarchy has no such level",
-                    where=f"--levels, {name}",
-                    got=str(level),
-                    remedy=f"levels go from 0 (as it is) to {table.heights[q]} (left out)",
+                    str(level),
+                    f"levels go from 0 (as it is) to {table.heights[q]} (left out)",
                 )
             found[q] = level
         return found
@@ -223,12 +218,11 @@ class Request:
             number = len(value_codes({name: frame[name]}, self.missing_values)[0][name])
             if 1 < len(set(own[:number])) < number:
                 if len(values[name]) > number:
-                    raise GemelError(
-                        ErrorCode.PARAMETER,
+                    raise parameter(
+                        f"--find-recoding, {name}",
                         "groups found for the records do not hold all values of the population",
-                        where=f"--find-recoding, {name}",
-                        got=f"{len(values[name]) - number} values that no record has",
-                        remedy="give this key a hierarchy or intervals",
+                        f"{len(values[name]) - number} values that no record has",
+                        "give this key a hierarchy or intervals",
                     )
                 hierarchies[name] = hierarchy_of_groups(name, labels[:number], own[:number])
         return hierarchies
@@ -237,12 +231,11 @@ class Request:
 def sampling_fraction(given: float | None, records: int, people: int | None) -> float:
     """The sampling fraction that is given, or that of the size of a population; PARAMETER for neither or both."""
     if (given is None) == (people is None):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--fraction, --population",
             "the population says which fraction of it the file is"
             if given is not None
             else "a sampling fraction or the population is needed",
-            where="--fraction, --population",
             remedy="give one of the two",
         )
     if given is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.utility import hellinger
 from gemel.risk.identification.coding import Codes
 from gemel.risk.models.divergence import divergence_terms
@@ -43,17 +43,7 @@ class TableDistance:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A least squares coefficient before and after, with standard errors.
-
-    Parameters
-    ----------
-    name
-        The term.
-    value, error
-        Estimates and standard errors.
-    overlap
-        Mean share of the two 95 % intervals that both hold; 1 where they agree, negative where they are apart.
-    """
+    """A least squares coefficient before and after, with standard errors."""
 
     name: str
     value: tuple[float, float]
@@ -86,15 +76,7 @@ def correlations(before: NDArray[np.float64], after: NDArray[np.float64]) -> lis
 def two_way_distances(
     before: KeyTable, after: KeyTable, node: Node, suppressed: NDArray[np.bool_]
 ) -> list[TableDistance]:
-    """Distances of the two-way tables of every pair of keys; pairs of more than four million cells are left out.
-
-    Parameters
-    ----------
-    before, after
-        The keys as they were, and after values were perturbed; the same where none was.
-    node, suppressed
-        What was recoded and suppressed after that.
-    """
+    """Distances of the two-way tables of every pair of keys; pairs of more than four million cells are left out."""
     published = np.where(suppressed, -1, after.at(node)).astype(np.int32)
     found = []
     for a, b in combinations(range(len(before.hierarchies)), 2):
@@ -120,12 +102,11 @@ def linear_regression(
     x, y = design[there], outcome[there]
     freedom = len(y) - x.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(x) < x.shape[1]:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--model",
             "the regression has terms that the file does not identify",
-            where="--model",
-            got=f"{x.shape[1]} terms, {len(y)} records",
-            remedy="leave a term out, or give a key a coarser level",
+            f"{x.shape[1]} terms, {len(y)} records",
+            "leave a term out, or give a key a coarser level",
         )
     inverse = np.linalg.inv(x.T @ x)
     beta = inverse @ (x.T @ y)

@@ -31,15 +31,7 @@ from gemel.common.progress import StageProgress
 
 @dataclass(frozen=True)
 class Decided:
-    """What a run decides on some pairs.
-
-    Attributes
-    ----------
-    links
-        int64: positions of the linked pairs among the kept ones.
-    claim
-        What the model expects of them.
-    """
+    """What a run decides on some pairs."""
 
     links: NDArray[np.int64] = dataclass_field(repr=False)
     claim: Claim

@@ -75,22 +75,7 @@ def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[n
 
 
 def check_coded(links: CodedLinks, precision: float | None, expected: Expected) -> None:
-    """Accept only links that agree with the rest of a result.
-
-    Parameters
-    ----------
-    links
-        From the resolver; as many as there are links.
-    precision
-        Mean link probability of the links as the result's document states it, to `PRECISION_DIGITS`; None: it does
-        not.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT for rows that do not exist, are out of order or used too often, or probabilities that are not
-        those of groups of links, or have another mean than the links.
-    """
+    """Accept only links that agree with the rest of a result."""
     for row, bound in ((links.row_a, expected.n_a), (links.row_b, expected.n_b)):
         if len(row) and (int(row.min()) < 0 or int(row.max()) >= bound):
             raise _malformed("a row of codes that does not exist")

@@ -79,14 +79,6 @@ def decoys_of_files(
 
     A block that is dropped or split in the run for its size may be whole among so few decoys; these then have more
     candidates than people have.
-
-    Parameters
-    ----------
-    whole : pair of SignatureSet
-        With their decoys.
-    plan : LinkagePlan
-    above : callable
-        The pairs of two files whose weight under a model reaches a floor.
     """
     (a, decoys_a), (b, decoys_b) = (records_and_decoys(part, plan.decoys) for part in whole)
     names = [field.name for field in plan.fields if field.value_frequencies]

@@ -43,18 +43,6 @@ def count_linked(
 ) -> tuple[DecoyCount, DecoyCount]:
     """What becomes of A's and of B's decoys, each added to a decided linkage alone.
 
-    Parameters
-    ----------
-    pairs : pair of DecoyPairs
-    found : Candidates
-        Of records only, as decided.
-    kept : KeptPairs
-        The records of each kept pair.
-    fit : Estimated
-        The run's model and decision.
-    plan : LinkagePlan
-        With decoys, under an assignment in which no record has two links.
-
     Notes
     -----
     O(n_pairs log n_pairs), of decoys and of the run.
@@ -77,19 +65,7 @@ def count_linked(
 
 @dataclass(frozen=True)
 class _Persons:
-    """The records of one file, those that count as one person together: arrays by the first of them.
-
-    Attributes
-    ----------
-    first
-        The first record of each record's person; None: each counts alone.
-    number
-        Persons.
-    free
-        Probability that each has no link.
-    rival
-        Probability of the link of each; 0 where there is none.
-    """
+    """The records of one file, those that count as one person together: arrays by the first of them."""
 
     first: NDArray[np.integer] | None
     number: int

@@ -95,17 +95,7 @@ def by_check_field(
 def by_decoys(
     counts: tuple[DecoyCount, DecoyCount], links: int, missed: float, plan: LinkagePlan
 ) -> QualityEstimate | None:
-    """The links' precision by decoys; None where nearly all records are linked.
-
-    Parameters
-    ----------
-    counts : pair of DecoyCount
-        Of A and of B.
-    links : int
-    missed : float
-        Matches among records without a link, as the model expects.
-    plan : LinkagePlan
-    """
+    """The links' precision by decoys; None where nearly all records are linked."""
     precision = precision_by_decoys(counts, links, missed, np.random.default_rng([plan.seed, 8]))
     if precision is None:
         return None

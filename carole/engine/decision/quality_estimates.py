@@ -33,23 +33,7 @@ def quality_estimates(
     progress: StageProgress,
     decoys: DecoySource | None = None,
 ) -> Iterator[QualityEstimate]:
-    """The estimates that the plan requests, as far as there are links to judge.
-
-    Parameters
-    ----------
-    found : Candidates
-    kept : KeptPairs
-        By records.
-    fit : Estimated
-        The run's own model and decision.
-    claim : Claim or None
-        What it claims.
-    plan : LinkagePlan
-    progress : callable
-        Called with the fraction of the bootstrap done.
-    decoys : callable, optional
-        Gives the pairs of both custodians' decoys, where the plan has any.
-    """
+    """The estimates that the plan requests, as far as there are links to judge."""
     if claim is None:
         return
     decision = fit.decision

@@ -69,37 +69,7 @@ def refine(
     p: float | None = None,
     p_prior: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
-    """Estimate again from link probabilities that obey the assignment, with dependent fields and standard errors.
-
-    Parameters
-    ----------
-    fitted : FittedScheme
-        The pairwise fit, by which pairs were kept.
-    patterns : PatternCounts
-        By the fields' levels.
-    kept : KeptPairs
-    links : LinkPosterior
-        Of the kept pairs.
-    plan, rules, level_counts
-        As in the pairwise fit.
-    outside_blocks : OutsideBlocks or None
-        Pairs that blocking left out, where fields may depend on each other.
-    progress : callable
-        Called with the fraction done, on the calling thread.
-    evidence : Evidence, optional
-        What is known besides comparison, of each of `kept` or, where all records may have several matches, of classes.
-    p : float, optional
-        Where it is held; used where all records may have several matches.
-    p_prior : tuple of float
-        Matches and other pairs that are counted beside those of the files, where it is not.
-
-    Returns
-    -------
-    FittedScheme
-        A scheme that is not calibrated is unchanged: its weights are not ratios of the model's m and u.
-    LinkProbabilities or None
-        Under it, in the order of `kept`; None where all records may have several matches.
-    """
+    """Estimate again from link probabilities that obey the assignment, with dependent fields and standard errors."""
     model = fitted.model
     bounds = [field.bounds for field in plan.compared]
     n_levels = tuple(len(field) for field in bounds)

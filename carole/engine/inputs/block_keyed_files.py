@@ -14,18 +14,13 @@ from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.run_context import RunContext
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import GROUPS
 
 
 class BlockKeyedFiles:
-    """The `LinkageInput` of mode block_keyed.
-
-    Parameters
-    ----------
-    a, b : Contribution
-    """
+    """The `LinkageInput` of mode block_keyed."""
 
     within: bool = False
     sides: tuple[str, ...] = ("Alice", "Bob")
@@ -42,10 +37,9 @@ class BlockKeyedFiles:
         for side, part in (("alice", self._a), ("bob", self._b)):
             check_fields(side, sum(of_set.rows for of_set in part.sets), part.sets[0], plan)
         if any(field.value_frequencies for field in plan.fields):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "fields.value_frequencies",
                 "values cannot be counted across a file when each block has its own keys",
-                where="fields.value_frequencies",
                 remedy="remove it, or link in mode open",
             )
 

@@ -18,13 +18,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 
 
 class WholeFiles:
-    """The `LinkageInput` of modes open and trusted.
-
-    Parameters
-    ----------
-    a, b : SignatureSet
-        Of the whole files.
-    """
+    """The `LinkageInput` of modes open and trusted."""
 
     within: bool = False
     sides: tuple[str, ...] = ("Alice", "Bob")

@@ -76,10 +76,6 @@ def effect_of_values(
         The prior's, of the step.
     seed : int
 
-    Returns
-    -------
-    LatentEffect
-
     Notes
     -----
     One estimation from the links, one step of EM for each of both distributions, and O(`GROUPS` * cells) for each

@@ -77,13 +77,7 @@ class KnownRecords:
 
     @classmethod
     def of_arrays(cls, arrays: Arrays, latent: LatentPlan) -> KnownRecords:
-        """Those of an archive from another party, checked.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT for another kind or shape, a code out of range, or counts that are none.
-        """
+        """Those of an archive from another party, checked."""
         found: dict[str, NDArray[np.int32]] = {}
         for name in _NAMES[:2]:
             if name in arrays:

@@ -40,13 +40,6 @@ def with_beliefs(
 ) -> tuple[FittedScheme, NDArray[np.float64] | None]:
     """A scheme and the levels of all pairs, as they are estimated from with a plan's beliefs.
 
-    Parameters
-    ----------
-    scheme : FittedScheme
-        Its fields have beliefs about m of their own; the plan's are added.
-    found : Candidates
-    latent : LatentPlan
-
     Returns
     -------
     FittedScheme
@@ -94,15 +87,7 @@ KEPT_BYTES = 200
 
 @dataclass(frozen=True)
 class KeptByValues:
-    """The pairs kept by agreement and values together, and which classes of pairs they are.
-
-    Attributes
-    ----------
-    pairs
-        With their Bayes factors.
-    selection
-        Of the classes.
-    """
+    """The pairs kept by agreement and values together, and which classes of pairs they are."""
 
     pairs: PairsWithFactors = field(repr=False)
     selection: Selection

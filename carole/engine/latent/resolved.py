@@ -66,11 +66,6 @@ def resolved_with_values(
         Of all pairs, whatever values make of them: a custodian may be shown any.
     ndarray of int64, shape (n_kept,)
         Which kept pair each of the linkage's pairs is.
-
-    Raises
-    ------
-    GemelError
-        As `conclude` and `extended`; ENCODING_MISMATCH for codes of other variables than the plan's.
     """
     latent = plan.latent or LatentPlan()
     check_variables(*files, latent)

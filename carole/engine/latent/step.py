@@ -48,15 +48,7 @@ MIN_LINKS = 2
 
 
 def latent_warnings(fit: ExtendedFit, before: Linkage, plan: LinkagePlan) -> Iterator[ResultWarning]:
-    """Few records for the joint distribution, variables constant among links, beliefs that had no effect.
-
-    Parameters
-    ----------
-    fit : ExtendedFit
-    before : Linkage
-        By agreement alone.
-    plan : LinkagePlan
-    """
+    """Few records for the joint distribution, variables constant among links, beliefs that had no effect."""
     estimated = fit.value_fit.records > 0
     if estimated and fit.joint is not None and fit.joint.parameters > fit.value_fit.records:
         records, parameters = fit.value_fit.records, int(fit.joint.parameters)

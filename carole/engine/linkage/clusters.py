@@ -46,24 +46,7 @@ DOUBTS = frozenset(
 def own_persons(
     part: SignatureSet, side: str, plan: LinkagePlan, resources: Resources, progress: StageProgress
 ) -> tuple[OwnPersons, tuple[ResultWarning, ...]]:
-    """The persons of a file, and warnings where they are in doubt.
-
-    Parameters
-    ----------
-    part : SignatureSet
-        Of the whole file.
-    side : str
-        Whose it is, for errors.
-    plan, resources
-        As for `link`.
-    progress : callable
-        Called with the fraction done, never less than before.
-
-    Raises
-    ------
-    GemelError
-        As `deduplicate`, with the file's name.
-    """
+    """The persons of a file, and warnings where they are in doubt."""
     if part.n_rows < 2:
         return OwnPersons.alone(part.n_rows), ()
 
@@ -111,23 +94,7 @@ def with_entities(
     plan: LinkagePlan,
     resources: Resources,
 ) -> Linkage:
-    """A linkage of persons as one of records: all pairs of an entity's records are links, each with its probability.
-
-    Parameters
-    ----------
-    linkage : Linkage
-        Under the assignment clusters, with the persons as its copies.
-    own : pair of OwnPersons
-        Of A and of B.
-    a, b : SignatureSet
-    plan, resources
-        As for `link`.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if the entities have more pairs of records than fit.
-    """
+    """A linkage of persons as one of records: all pairs of an entity's records are links, each with its probability."""
     kept = linkage.pairs
     links = kept.row_a[linkage.links], kept.row_b[linkage.links]
     entities = Entities.of((own[0].first, own[1].first), links)

@@ -42,7 +42,7 @@ from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.run_context import RunContext
 from gemel.carole.engine.run.unit_pool import UnitPool
 from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
 
 
@@ -216,12 +216,11 @@ def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
         PARAMETER.
     """
     if n_pairs > n_a * n_b:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "padding",
             f"with dummies and decoys in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
-            where="padding",
-            got=f"{n_pairs:,} pairs",
-            remedy="pad less, block more finely or drop decoys; a linkage of so few records can do without blocking, in"
+            f"{n_pairs:,} pairs",
+            "pad less, block more finely or drop decoys; a linkage of so few records can do without blocking, in"
             " mode open",
         )
 

@@ -34,12 +34,7 @@ NOT_OF_ONE_FILE = frozenset({"equal_records", "shared_partner", "links_exceed_sm
 
 
 class OneFile(WholeFiles):
-    """A file in the place of both.
-
-    Parameters
-    ----------
-    part : SignatureSet
-    """
+    """A file in the place of both."""
 
     within = True
     sides: tuple[str, ...] = ("The file",)

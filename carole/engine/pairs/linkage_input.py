@@ -57,15 +57,7 @@ class ChanceAgreement(Protocol):
 
 
 class ComparedPairs(Protocol):
-    """The pairs of a run: counted in one pass, and kept in another (`WholePairs`, `ShardedPairs`, `SharedPairs`).
-
-    Attributes
-    ----------
-    n_rows
-        Rows of A and of B.
-    skews
-        How each rule's large blocks were treated.
-    """
+    """The pairs of a run: counted in one pass, and kept in another (`WholePairs`, `ShardedPairs`, `SharedPairs`)."""
 
     n_rows: tuple[int, int]
     skews: tuple[Skew, ...]
@@ -93,15 +85,6 @@ class ComparedPairs(Protocol):
 class LinkageInput(Protocol):
     """Two contributions: whole files (`WholeFiles`, modes open and trusted), block-keyed ones (`BlockKeyedFiles`), or
     what was opened of shared ones (`SharedFiles`).
-
-    Attributes
-    ----------
-    n_records
-        Records of each file.
-    within
-        Whether both are one file, of which each pair of records is compared once, the earlier row first.
-    sides
-        What warnings call the files.
     """
 
     within: bool

@@ -28,21 +28,7 @@ SAMPLES = (1 << 23, 1 << 20, 1 << 17)
 
 
 class RandomPairs:
-    """Random pairs of the whole product, with the blocking rules they happen to satisfy as their mask.
-
-    Parameters
-    ----------
-    n_a, n_b : int
-        Rows of the two files.
-    mark : callable
-        Writes the rules that given pairs satisfy: `mark` of a source of blocked pairs.
-    n_pairs : int
-        Pairs to draw, with replacement.
-    seed : int
-        The same pairs for the same seed, whatever the threads.
-    groups : int
-        Groups of equal sizes that the rows of either file are in; both rows of a pair are of the same.
-    """
+    """Random pairs of the whole product, with the blocking rules they happen to satisfy as their mask."""
 
     def __init__(self, n_a: int, n_b: int, mark: Mark, n_pairs: int, seed: int, groups: int = 1) -> None:
         self._n_a, self._n_b, self._groups = n_a, n_b, groups
@@ -92,11 +78,6 @@ def sample_outside_blocks(
         Of the stream's vectors.
     stream_of : callable
         Compares pairs of the samples' rows.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if there is not enough for the vectors of the smallest sample.
     """
     n_a, n_b = samples.n_records
     sample_a, sample_b = samples.rows

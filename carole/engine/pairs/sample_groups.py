@@ -21,20 +21,7 @@ Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 @dataclass(frozen=True)
 class Samples:
-    """Rows in which each field separately is distributed as in the records of the files.
-
-    Attributes
-    ----------
-    rows
-        Alice's and Bob's.
-    n_records
-        Records of the files.
-    groups
-        Groups of equal sizes that the rows of each are in; values of one group compare with those of the same group
-        only. 1: all of them.
-    within
-        Whether both are one file, of which each pair of records is compared once.
-    """
+    """Rows in which each field separately is distributed as in the records of the files."""
 
     rows: BothSets = dataclass_field(repr=False)
     n_records: tuple[int, int]
@@ -43,13 +30,7 @@ class Samples:
 
 
 def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
-    """All pairs of rows of two samples that are in the same group.
-
-    Parameters
-    ----------
-    samples
-        With their rows in `groups` groups of equal sizes, one after the other.
-    """
+    """All pairs of rows of two samples that are in the same group."""
     return pairs_of_groups(samples[0].n_rows, samples[1].n_rows, groups)
 
 

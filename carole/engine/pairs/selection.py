@@ -24,19 +24,7 @@ MAX_PAIRS = 5_000_000
 
 @dataclass(frozen=True)
 class Selection:
-    """Comparison vectors whose pairs are kept.
-
-    Attributes
-    ----------
-    patterns
-        int64, ascending: rows of `ScoredPatterns`.
-    n_pairs
-        Pairs they have.
-    floor
-        Smallest match weight among them; infinity when there are none.
-    raised
-        Whether pairs above `KEPT_PROBABILITY` had to be left out.
-    """
+    """Comparison vectors whose pairs are kept."""
 
     patterns: NDArray[np.int64]
     n_pairs: int
@@ -65,11 +53,6 @@ def choose_patterns(
         Memory of a pair, for the error.
     min_probability : float
         Pairs of a smaller match probability are left out.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if the pairs that reach the threshold are more.
 
     Notes
     -----

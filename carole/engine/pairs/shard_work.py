@@ -76,14 +76,7 @@ def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
 
 
 def count_unit(unit: UnitReference, plan: LinkagePlan, packing: Packing, max_patterns: int) -> Counts:
-    """Count the comparison vectors of a unit's pairs.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if there are more distinct vectors than memory allows; UPLOAD_CORRUPT, VAULT if a set cannot be read, or
-        is not the one that the plan was made of.
-    """
+    """Count the comparison vectors of a unit's pairs."""
     with ThreadPoolExecutor(1) as pool:
         stream, _ = _stream(unit, plan, packing, pool, max_patterns)
         return stream.count(_quiet)

@@ -35,34 +35,7 @@ Result = TypeVar("Result")
 
 
 class ShardedPairs:
-    """The pairs within the blocks of each rule of two contributions.
-
-    Parameters
-    ----------
-    a, b : Contribution
-    samples : Samples
-        Of both files.
-    context : RunContext
-    progress : callable
-        Called with the fraction done of counting the shards' pairs.
-
-    Attributes
-    ----------
-    by_chance
-        How random pairs of records agree, from the samples.
-    n_rows
-        Rows of A and of B, of all rules.
-    skews
-        None: blocks that are too large are refused.
-    blocked
-        What is known of the blocks.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if a block has more pairs than its rule allows: no rule can take over the pairs another leaves out,
-        since the other rule's rows do not show which block they were in. MEMORY if the largest shard does not fit.
-    """
+    """The pairs within the blocks of each rule of two contributions."""
 
     def __init__(
         self, a: Contribution, b: Contribution, samples: Samples, context: RunContext, progress: StageProgress

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from gemel.carole.blocking.candidates import Block
 from gemel.carole.engine.run.contribution import Contribution, SetReference
 from gemel.carole.engine.run.plan_parts import RulePlan
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.signatures.layout import SetLayout
 
 UNIT_PAIRS = 1 << 22
@@ -31,17 +31,7 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True)
 class ShardReference:
-    """A shard for whoever works on it.
-
-    Attributes
-    ----------
-    place
-        Which one it is.
-    a, b
-        Where A's and B's set are.
-    before
-        The numbers of their first rows in the contributions.
-    """
+    """A shard for whoever works on it."""
 
     place: Shard
     a: SetReference
@@ -102,18 +92,11 @@ def units_of(shard: Shard, pairs: int) -> Iterator[Unit]:
 
 
 def refuse_above_limit(block: Block, rule: RulePlan) -> None:
-    """Refuse a block of more pairs than its rule allows.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER.
-    """
+    """Refuse a block of more pairs than its rule allows."""
     if block.pairs > rule.limit:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"blocking.{rule.name}",
             f"a block may have at most {rule.limit:,} pairs",
-            where=f"blocking.{rule.name}",
-            got=f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
-            remedy="raise its limit, or name a field to split the rule by and contribute again",
+            f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
+            "raise its limit, or name a field to split the rule by and contribute again",
         )

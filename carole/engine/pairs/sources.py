@@ -34,13 +34,7 @@ class Source:
 def pair_source(
     a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress
 ) -> Source:
-    """Make the source of pairs: contributed keys, and rules formed from signatures.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if an index or the pairs of similar values do not fit; PARAMETER if bands do not fit the signatures.
-    """
+    """Make the source of pairs: contributed keys, and rules formed from signatures."""
     if not plan.rules:
         return Source(AllPairs(a.n_rows, b.n_rows), ())
     if all(rule.formed is None for rule in plan.rules):

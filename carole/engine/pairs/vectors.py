@@ -23,11 +23,6 @@ class ComparisonVectors:
         Of all comparisons of the plan.
     tables : dict of str to ndarray of int8
         Level tables of the fields that are looked up rather than compared.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH if two fields that may be exchanged differ in the length of their signatures.
     """
 
     def __init__(

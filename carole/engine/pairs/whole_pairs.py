@@ -27,28 +27,7 @@ STORED_SHARE = 0.5
 
 
 class WholePairs:
-    """The pairs of a source of two sets of rows.
-
-    Parameters
-    ----------
-    rows, source
-        The rows to compare, and which of their pairs.
-    records
-        Of each file, rows of which no two are the same record, as many as possible; and whether both are one file, of
-        which each pair of records is compared once, the earlier row first.
-    context : RunContext
-    progress : callable
-        Called with the fraction done of making the level tables.
-
-    Attributes
-    ----------
-    by_chance
-        How random pairs of records agree.
-    n_rows
-        Of both sets.
-    skews
-        How each rule's large blocks were treated.
-    """
+    """The pairs of a source of two sets of rows."""
 
     def __init__(
         self,

@@ -22,17 +22,6 @@ def checked_handles(
 ) -> tuple[NDArray[np.int32], int, int]:
     """A custodian's handles: one for each candidate pair, in the order of the request.
 
-    Parameters
-    ----------
-    n_pairs, n_records
-        Pairs of the request, and records of the custodian's file.
-    among
-        Where blocks are padded or there are decoys, the number of different records, as given by the custodian.
-    decoys
-        Where there are decoys, how many different ones there are, as given by the custodian.
-    max_decoys
-        Decoys of the specification.
-
     Returns
     -------
     ndarray of int32, shape (n_pairs,)
@@ -40,11 +29,6 @@ def checked_handles(
         Handles of records are below this number.
     int
         So many from there on are of decoys.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if they are not as many, or more different ones than the custodian has records.
     """
     if len(handles) != n_pairs:
         raise malformed(f"{len(handles)} handles for {n_pairs} pairs")
@@ -64,13 +48,7 @@ def checked_handles(
 
 
 def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> NDArray[np.int32]:
-    """A custodian's row of codes of each handle's record, of which there are `n`.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if there are none, not as many as records, some above the number of records or one twice.
-    """
+    """A custodian's row of codes of each handle's record, of which there are `n`."""
     if codes is None or len(codes) != n:
         raise malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")
     if n and int(codes.max()) >= n_records:
@@ -83,19 +61,7 @@ def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> N
 def checked_values(
     values: NDArray[np.uint32] | None, n: int, variables: Sequence[VariablePlan]
 ) -> dict[str, VariableCodes]:
-    """A custodian's codes of each handle's record, of which there are `n`.
-
-    Parameters
-    ----------
-    variables
-        Those that the custodian holds, in the order of the specification.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if there are none, not one of each variable and record, or a code that the variable does not
-        have.
-    """
+    """A custodian's codes of each handle's record, of which there are `n`."""
     if values is None or len(values) != n * len(variables):
         raise malformed(f"{'no' if values is None else len(values)} codes for {n} records")
     table = values.reshape(n, len(variables))

@@ -10,17 +10,7 @@ from gemel.carole.blocking.candidates import Block
 
 @dataclass(frozen=True)
 class BlocksBySize:
-    """The blocks of all rules, by their sizes.
-
-    Attributes
-    ----------
-    pairs_per_rule
-        Pairs that satisfy each rule; a pair may satisfy several.
-    large
-        The blocks of more than `LARGE_BLOCK` pairs.
-    rows_without_key
-        None: a record without a key under a rule has no row there.
-    """
+    """The blocks of all rules, by their sizes."""
 
     pairs_per_rule: tuple[int, ...]
     large: tuple[Block, ...] = dataclass_field(repr=False)

@@ -23,19 +23,7 @@ class MovedDependence:
 
 @dataclass(frozen=True)
 class LatentEffect:
-    """What the values changed, and how far the joint distribution is from that of linked records alone.
-
-    Attributes
-    ----------
-    made, undone
-        Links that agreement alone did not make, and those of it that the values undid; None: fewer than 20, but not 0.
-    divergence
-        Jensen-Shannon divergence, base 2, of the two distributions; None where one of them is not there.
-    interval
-        Its bounds at 95 %; None where the cliques are too large.
-    dependences
-        The edges of the graph.
-    """
+    """What the values changed, and how far the joint distribution is from that of linked records alone."""
 
     made: int | None
     undone: int | None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.fellegi_sunter.patterns import MISSING
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 
 class Packing:
@@ -34,12 +34,11 @@ class Packing:
             strides.append(strides[-1] * (levels + 1))
         if strides[-1] >= 2**63:
             fields = ", ".join(f"{name} {levels}" for name, levels in zip(names, n_levels, strict=True))
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "fields",
                 "there must be fewer than 2**63 possible comparison vectors",
-                where="fields",
-                got=f"2**{np.log2(float(strides[-1])):.0f} from these fields' levels (and missing): {fields}",
-                remedy="compare fewer fields, or give some of them fewer levels",
+                f"2**{np.log2(float(strides[-1])):.0f} from these fields' levels (and missing): {fields}",
+                "compare fewer fields, or give some of them fewer levels",
             )
         self.strides = tuple(strides[:-1])
 

@@ -12,7 +12,7 @@ from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.carole.fellegi_sunter.settings import MPrior
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 U = Literal["all_pairs", "corrected", "free"]
@@ -221,4 +221,4 @@ class LinkagePlan:
 
 
 def _wrong(where: str, what: str, got: str, remedy: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
+    return parameter(where, what, got, remedy)

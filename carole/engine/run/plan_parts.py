@@ -7,7 +7,7 @@ from typing import Literal
 
 from gemel.carole.comparison.levels import AnyComparator
 from gemel.carole.fellegi_sunter.settings import MPrior
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 
 @dataclass(frozen=True)
@@ -89,21 +89,7 @@ MAX_BLOCK_PAIRS = 100_000_000
 
 @dataclass(frozen=True)
 class RulePlan:
-    """A blocking rule.
-
-    Attributes
-    ----------
-    name
-        Its name.
-    fields
-        Its fields. Their m is never estimated from this rule's pairs, which agree on them by construction.
-    formed
-        How the linkage unit forms it from the signatures; None: from the keys in the contribution.
-    limit
-        Maximum number of pairs in a block.
-    split
-        Field by whose equality larger blocks are split; None: they are dropped.
-    """
+    """A blocking rule."""
 
     name: str
     fields: tuple[str, ...]
@@ -123,21 +109,7 @@ class VariablePlan:
 
 @dataclass(frozen=True)
 class LatentPlan:
-    """The extended latent step.
-
-    Attributes
-    ----------
-    variables
-        The category variables that the two sets carry.
-    keys
-        Compared fields whose value is evidence too where it agrees exactly.
-    search, p, separate, rounds, precision
-        As in `ExtendedSettings`.
-    m_prior, u_prior
-        Beliefs about m and u of fields, in matches and in other pairs.
-    p_prior
-        Matches and other pairs that are counted beside those of the files, where p is free.
-    """
+    """The extended latent step."""
 
     variables: tuple[VariablePlan, ...] = ()
     keys: tuple[str, ...] = ()
@@ -156,4 +128,4 @@ class LatentPlan:
 
 
 def _wrong(where: str, what: str, got: str, remedy: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
+    return parameter(where, what, got, remedy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemel.carole.engine.run.unit_pool import UnitPools
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,4 @@ class Resources:
 
     def __post_init__(self) -> None:
         if self.threads < 1:
-            raise GemelError(
-                ErrorCode.PARAMETER,
-                "at least one thread",
-                where="resources.threads",
-                got=str(self.threads),
-                remedy="give 1 or more",
-            )
+            raise parameter("resources.threads", "at least one thread", str(self.threads), "give 1 or more")

@@ -109,15 +109,7 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class BestPossible:
-    """The highest match probability that the records of one file could reach.
-
-    Attributes
-    ----------
-    probability
-        float64, ascending: match probability of a record with an equal one, for each set of fields that records have.
-    records
-        int64: how many records have exactly these fields.
-    """
+    """The highest match probability that the records of one file could reach."""
 
     probability: NDArray[np.float64]
     records: NDArray[np.int64]

@@ -23,16 +23,7 @@ PATTERN_BYTES_PER_THREAD = 160
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a comparison is made by.
-
-    Attributes
-    ----------
-    plan, packing, budget
-    pool
-        Runs what is done in parallel here, on `threads` threads.
-    units
-        Where shards are worked on: by default on these threads.
-    """
+    """What a comparison is made by."""
 
     plan: LinkagePlan
     packing: Packing

@@ -47,13 +47,7 @@ UnitPools = Callable[[Sequence[SetReference]], AbstractContextManager[UnitPool]]
 
 @dataclass(frozen=True)
 class ThreadedUnits:
-    """Units on threads of this process.
-
-    Attributes
-    ----------
-    executor, threads
-        Its threads, and how many they are.
-    """
+    """Units on threads of this process."""
 
     executor: Executor
     threads: int

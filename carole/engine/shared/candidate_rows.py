@@ -29,20 +29,7 @@ Contributions = tuple[PartyContribution, PartyContribution]
 
 @dataclass(frozen=True)
 class CandidateRows:
-    """The candidate pairs of two contributions.
-
-    Attributes
-    ----------
-    units
-        Stretches of the shards' pairs, one after the other.
-    pairs_per_rule
-        Pairs within the blocks of each rule.
-    large
-        Blocks of very many pairs.
-    digest
-        SHA-256 of both layouts, of all sets' digests of blocks, and of what the custodians committed to: the same at
-        all three parties, or they do not compute the same.
-    """
+    """The candidate pairs of two contributions."""
 
     units: tuple[Unit, ...] = dataclass_field(repr=False)
     pairs_per_rule: tuple[int, ...]
@@ -56,13 +43,7 @@ class CandidateRows:
 
 
 def candidate_rows(contributions: Contributions, plan: LinkagePlan, progress: StageProgress) -> CandidateRows:
-    """Find the candidate pairs of two contributions; only the digests of blocks are read.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if a block has more pairs than its rule allows; UPLOAD_CORRUPT as `PartyContribution.digests`.
-    """
+    """Find the candidate pairs of two contributions; only the digests of blocks are read."""
     a, b = contributions
     agreed = hashlib.sha256()
     digests: list[list[NDArray[np.uint64]]] = []

@@ -30,14 +30,7 @@ from gemel.common.signatures.party_sets import PartyContribution
 
 
 class SetRows:
-    """Reads a contribution's sets for as long as their pairs are compared.
-
-    Parameters
-    ----------
-    part : PartyContribution
-    names : sequence of str
-        Compared fields, in their order: of the rows of the largest rule the presence of their values is kept.
-    """
+    """Reads a contribution's sets for as long as their pairs are compared."""
 
     def __init__(self, part: PartyContribution, names: tuple[str, ...]) -> None:
         self._part, self._names = part, names
@@ -139,13 +132,7 @@ def compared_rows(
     budget: MemoryBudget,
     progress: Progress,
 ) -> ComparedRows:
-    """Compare, permute and open.
-
-    Raises
-    ------
-    GemelError
-        As `job.lead`.
-    """
+    """Compare, permute and open."""
     names = tuple(field.name for field in plan.fields)
     readers = SetRows(contributions[0], names), SetRows(contributions[1], names)
     a, b = contributions

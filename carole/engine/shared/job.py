@@ -55,14 +55,7 @@ def unpacked_places(content: bytes) -> NDArray[np.int64]:
 
 
 def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
-    """Accept only places of pairs, each once and in ascending order.
-
-    Raises
-    ------
-    GemelError
-        DEVIATION: a place that is named twice, or in an order of Carole's choice, would tell the resolver or a
-        custodian more than that a pair is above the floor.
-    """
+    """Accept only places of pairs, each once and in ascending order."""
     if len(places) and (int(places[0]) < 0 or int(places[-1]) >= n_pairs or (np.diff(places) <= 0).any()):
         raise _deviation(f"{len(places):,} numbers that are not ascending places of {n_pairs:,} pairs")
     return places
@@ -83,11 +76,6 @@ def _deviation(got: str) -> GemelError:
 
 class StageSeconds:
     """A `Progress` that passes everything on, and times the stages: one ends where the next begins.
-
-    Parameters
-    ----------
-    progress
-        Called with the same.
 
     Attributes
     ----------

@@ -21,23 +21,14 @@ from gemel.carole.engine.run.run_context import RunContext
 from gemel.carole.engine.shared.opened_levels import OpenedRun, packed_vectors
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.progress import StageProgress
 
 # Agreement of random pairs of records in mode shared: from the levels of the samples' pairs, opened without order.
 
 
 class OpenedAgreement:
-    """The `ChanceAgreement` of mode shared.
-
-    Parameters
-    ----------
-    opened : OpenedRun
-    n_records : pair of int
-        Records of the two files.
-    plan : LinkagePlan
-    packing : Packing
-    """
+    """The `ChanceAgreement` of mode shared."""
 
     def __init__(self, opened: OpenedRun, n_records: tuple[int, int], plan: LinkagePlan, packing: Packing) -> None:
         self._opened, self._n_records, self._plan, self._packing = opened, n_records, plan, packing
@@ -109,18 +100,7 @@ class FileSizes:
 
 
 class SharedFiles:
-    """The `LinkageInput` of mode shared.
-
-    Parameters
-    ----------
-    sizes
-        Of Alice's and Bob's file.
-    blocks
-    opened
-        What was opened to Carole.
-    name
-        Called with the places of the pairs that are kept.
-    """
+    """The `LinkageInput` of mode shared."""
 
     within: bool = False
     sides: tuple[str, ...] = ("Alice", "Bob")
@@ -132,12 +112,11 @@ class SharedFiles:
     def check(self, plan: LinkagePlan) -> None:
         """Raise PARAMETER for a plan that needs values counted across a file, or has no rules."""
         if not plan.rules or any(field.value_frequencies for field in plan.fields):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "blocking, fields.value_frequencies",
                 "mode shared compares inside blocks, and counts no values",
-                where="blocking, fields.value_frequencies",
-                got="no blocking rule, or value_frequencies",
-                remedy="add a rule and remove value_frequencies, or link in mode open",
+                "no blocking rule, or value_frequencies",
+                "add a rule and remove value_frequencies, or link in mode open",
             )
 
     def pairs(self, context: RunContext, progress: StageProgress) -> SharedPairs:
@@ -153,24 +132,7 @@ class SharedFiles:
 
 
 class SharedPairs:
-    """The `ComparedPairs` of mode shared.
-
-    Parameters
-    ----------
-    files : SharedFiles
-    context : RunContext
-
-    Attributes
-    ----------
-    n_rows
-        Rows of A and of B, of all rules.
-    skews
-        None: blocks that are too large are refused.
-    blocked
-        What is known of the blocks.
-    by_chance
-        How random pairs of records agree.
-    """
+    """The `ComparedPairs` of mode shared."""
 
     skews: tuple[Skew, ...] = ()
 

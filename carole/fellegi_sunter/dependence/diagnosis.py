@@ -124,20 +124,7 @@ def misfits(
 
 
 def ignored_dependence(found: Sequence[Misfit], n_kin: int) -> tuple[ResultWarning, ...]:
-    """Warning of the strongest dependence that a model of independent fields ignores, if it is a strong one.
-
-    Parameters
-    ----------
-    found : sequence of Misfit
-        Of a model whose fields are independent by its settings.
-    n_kin : int
-        Its classes of kin.
-
-    Returns
-    -------
-    tuple of ResultWarning
-        One or none.
-    """
+    """Warning of the strongest dependence that a model of independent fields ignores, if it is a strong one."""
     strong = [
         misfit
         for misfit in found

@@ -43,11 +43,6 @@ def class_expectation(
         Overwritten with expected pairs, of all rows.
     posterior : ndarray of float64, shape (n_patterns, n_classes + 1)
         Overwritten with the probability of each class.
-
-    Returns
-    -------
-    float
-        Log likelihood of the rows.
     """
     n, n_fields = gamma.shape
     n_classes = len(log_levels)

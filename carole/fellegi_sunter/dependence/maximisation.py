@@ -68,22 +68,7 @@ FEWEST_LINKS = 1e-6
 
 
 class Maximisation:
-    """Estimates from expected matches by pattern.
-
-    Parameters
-    ----------
-    model : Model
-        Fields and files.
-    patterns : PatternCounts
-    dependence : {"none", "pairwise", "decomposable", "auto"}
-    settings, rules, level_counts
-        As given to `fit`.
-    outside_blocks : OutsideBlocks or None
-    p : float, optional
-        Where it is held.
-    p_prior : tuple of float
-        Matches and other pairs that are counted beside those of the files, where p is estimated.
-    """
+    """Estimates from expected matches by pattern."""
 
     def __init__(
         self,

@@ -75,15 +75,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Structure:
-    """A decomposable graph over the fields, and the steps that led to it.
-
-    Parameters
-    ----------
-    graph : Graph
-        Its names are the fields' positions.
-    edges : tuple of Edge
-        The edges of the graph, the strongest first.
-    """
+    """A decomposable graph over the fields, and the steps that led to it."""
 
     graph: Graph
     edges: tuple[Edge, ...] = ()

@@ -12,7 +12,7 @@ from gemel.carole.projects.ownership import acting
 from gemel.carole.projects.project import Approval, KeyReport, Project
 from gemel.carole.projects.state import Grant, MessageKind, Policy, State
 from gemel.carole.projects.transitions import Action, permit
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
 
@@ -124,11 +124,10 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
         exists; NOT_ADMITTED, WRONG_STATE.
     """
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"agreement message for {project.name}",
             f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes",
-            where=f"agreement message for {project.name}",
-            got=f"{len(payload)} bytes",
+            f"{len(payload)} bytes",
         )
     _same_epoch(project, epoch)
     there = project.messages.get((side, kind))

@@ -199,13 +199,7 @@ def _changes(decision: PolicyDecision) -> str:
 
 
 def release_run(project: Project, name: str, assessment: str) -> Outcome:
-    """Let every recipient fetch its share of a run that has ended; `assessment` gives the grounds.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE.
-    """
+    """Let every recipient fetch its share of a run that has ended; `assessment` gives the grounds."""
     row = permit(project, SYSTEM, Action.RELEASE)
     run = project.run(name)
     assert run is not None  # noqa: S101 - it has just ended, or is held
@@ -243,13 +237,7 @@ def active_run(project: Project, name: str) -> Run:
 
 
 def require_worked_on(project: Project, name: str) -> Run:
-    """The run of that name, which a worker has.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if no worker has it.
-    """
+    """The run of that name, which a worker has."""
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
         raise GemelError(

@@ -41,13 +41,7 @@ _FULL = {"XMinioStorageFull", "QuotaExceeded", "InsufficientStorage", "XMinioAdm
 
 
 class BlobBucket:
-    """A place of blobs, as `blobs.BlobPlace`.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for files that cannot be read; MODULE_MISSING without the extra `objects`.
-    """
+    """A place of blobs, as `blobs.BlobPlace`."""
 
     name = "the bucket of blobs"
     folder: Path | None = None

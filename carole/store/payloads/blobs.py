@@ -147,18 +147,6 @@ class Blobs:
 
         A payload's row is committed before its first file is written, and stays when it is erased. So the database is
         an old copy, or of another store, and removing what it does not name would destroy what the right one names.
-
-        Parameters
-        ----------
-        known
-            Every payload of the database.
-        newest
-            Number of the newest one (`new_payload`).
-
-        Raises
-        ------
-        GemelError
-            DATABASE.
         """
         unknown = sorted(set(self._payloads(f"{newest:0{_NUMBER_DIGITS}x}g")) - set(known))
         if unknown:

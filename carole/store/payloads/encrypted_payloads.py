@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, 
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import Blobs, new_payload
 from gemel.carole.store.tables import chunks, meta, payloads
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
 from gemel.common.wire.chunks import Chunk, root_digest
 
@@ -227,13 +227,7 @@ class EncryptedPayloads:
         return None if row is None else _chunk(row)
 
     def read_run(self, payload: str, run: Sequence[StoredChunk]) -> memoryview:
-        """The bytes of chunks that follow each other in a file, still encrypted, by one request.
-
-        Raises
-        ------
-        GemelError
-            VAULT if the file is missing; DATABASE where it cannot be reached now.
-        """
+        """The bytes of chunks that follow each other in a file, still encrypted, by one request."""
         first, last = run[0], run[-1]
         length = last.start + last.encrypted_bytes - first.start
         return memoryview(self._blobs.read(payload, first.file, first.start, length))
@@ -263,7 +257,7 @@ class EncryptedPayloads:
         """
         row = connection.execute(select(payloads).where(payloads.c.id == payload)).one()
         if index >= row.chunks:
-            raise GemelError(ErrorCode.PARAMETER, f"there are {row.chunks} chunks", where=where, got=f"index {index}")
+            raise parameter(where, f"there are {row.chunks} chunks", f"index {index}")
         chunk = self.chunk(connection, payload, index)
         key = self.key(connection, payload)
         if chunk is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gemel.carole.store.payloads.payload_reader import PayloadReader
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.signatures.intervals import WHOLE, Interval
 from gemel.common.signatures.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
 from gemel.common.signatures.payload import counts_from_bytes, from_bytes, variable_bytes, variable_from_bytes
@@ -51,11 +51,11 @@ def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:
     count = chunk_count(total_bytes)
     if chunk.index >= count or chunk.count != count:
         got = f"index {chunk.index} of {chunk.count}"
-        raise GemelError(ErrorCode.PARAMETER, f"the upload has {count} chunks", where=where, got=got)
+        raise parameter(where, f"the upload has {count} chunks", got)
     size = chunk_size(chunk.index, total_bytes)
     if len(chunk.data) != size:
         got = f"{len(chunk.data)} bytes"
-        raise GemelError(ErrorCode.PARAMETER, f"this chunk has {size} bytes", where=where, got=got)
+        raise parameter(where, f"this chunk has {size} bytes", got)
     chunk.check(total_bytes, where)
 
 

@@ -42,11 +42,6 @@ class PayloadReader:
     whole
         All of it for another process, if it is ever to be read by one.
 
-    Raises
-    ------
-    GemelError
-        VAULT if the database does not name all chunks of such a payload.
-
     Notes
     -----
     `read` may be called from several threads at a time, `take` from one.

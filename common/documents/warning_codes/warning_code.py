@@ -18,21 +18,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class WarningCode:
-    """The common properties of all warnings of one code.
-
-    Attributes
-    ----------
-    code
-        Name in documents, in words joined by underscores.
-    severity
-        How much it matters.
-    meaning
-        One line, for the manual.
-    text
-        The sentence of a warning, with the names of its figures in braces, as `str.format` has them.
-    remedy
-        The action to take; empty where none is needed.
-    """
+    """The common properties of all warnings of one code."""
 
     code: str
     severity: Severity

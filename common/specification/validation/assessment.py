@@ -23,21 +23,7 @@ def assessment_issues(
     quality: QualitySpec | None,
     latent: LatentSpec | None,
 ) -> Iterator[ValidationIssue]:
-    """Every issue between the assessment and the rest of a specification.
-
-    Parameters
-    ----------
-    assessment
-        The section; None if there is none.
-    release
-        What is released to whom.
-    variables
-        By their position in the document.
-    fields
-        Names of the compared fields.
-    quality, latent
-        The sections; None if there is none.
-    """
+    """Every issue between the assessment and the rest of a specification."""
     path: DocumentPath = ("assessment",)
     if assessment is None:
         if release.assessment == "policy":

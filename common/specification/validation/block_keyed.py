@@ -22,17 +22,7 @@ def block_keyed_issues(
     *,
     rules_elsewhere: bool = False,
 ) -> Iterator[ValidationIssue]:
-    """Everything in a specification of these modes that requires comparing values across a whole file.
-
-    Parameters
-    ----------
-    fields, rules
-        By their position in the document.
-    mode
-        Which of the two it is.
-    rules_elsewhere
-        Whether the document has rules that are not among `rules`, because they have issues of their own.
-    """
+    """Everything in a specification of these modes that requires comparing values across a whole file."""
     if not rules and not rules_elsewhere:
         yield ValidationIssue(
             ("blocking",),

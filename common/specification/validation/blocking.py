@@ -15,19 +15,7 @@ from gemel.common.validation_issue import DocumentPath, ValidationIssue
 def rule_issues(
     rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], other_names: frozenset[str], mode: object
 ) -> Iterator[ValidationIssue]:
-    """Issues of one rule, under a mode.
-
-    Parameters
-    ----------
-    rule, path
-        The rule, and where it is.
-    fields
-        The compared fields by name.
-    other_names
-        Names of fields that are in the document but not in `fields`, because they have issues of their own.
-    mode
-        The specification's mode, where it is known.
-    """
+    """Issues of one rule, under a mode."""
     yield from _one_kind(rule, path)
     yield from _keys(rule, path, fields, other_names)
     yield from _signatures(rule, path, fields, other_names)

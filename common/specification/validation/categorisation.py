@@ -15,19 +15,7 @@ from gemel.common.validation_issue import DocumentPath, ValidationIssue
 def categorisation_issues(
     rows: Sequence[CommonCategory], sides: Sequence[Side], missing: frozenset[str], path: DocumentPath
 ) -> Iterator[ValidationIssue]:
-    """Every issue between the rows of a table.
-
-    Parameters
-    ----------
-    rows
-        The table.
-    sides
-        The custodians whose files have the values.
-    missing
-        Folded values that mean *not known*.
-    path
-        Where the table is.
-    """
+    """Every issue between the rows of a table."""
     if len(rows) == 1:
         yield ValidationIssue(
             path,

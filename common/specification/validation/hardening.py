@@ -23,19 +23,7 @@ def hardening_issues(
     mode: object,
     latent: LatentSpec | None,
 ) -> Iterator[ValidationIssue]:
-    """Everything that salts and lists of similar values cannot be combined with.
-
-    Parameters
-    ----------
-    fields
-        By their position in the document.
-    other_names
-        Names of other fields, whose issues are reported elsewhere.
-    mode
-        The specification's, where it is known.
-    latent
-        The extended latent step, if there is one.
-    """
+    """Everything that salts and lists of similar values cannot be combined with."""
     by_name = {field.name: field for field in fields.values()}
     for position, field in fields.items():
         path: DocumentPath = ("fields", position)

@@ -16,21 +16,7 @@ from gemel.common.validation_issue import ValidationIssue
 def latent_issues(
     latent: LatentSpec, variables: Iterable[VariableSpec], fields: Mapping[str, object], unsure: bool, mode: object
 ) -> Iterator[ValidationIssue]:
-    """Every issue between the latent section and the rest.
-
-    Parameters
-    ----------
-    latent
-        The section.
-    variables
-        The category variables.
-    fields
-        The compared fields by name.
-    unsure
-        Whether there are other fields or variables, whose issues are reported elsewhere.
-    mode
-        The specification's mode, where it is known.
-    """
+    """Every issue between the latent section and the rest."""
     if mode in IN_BLOCKS:
         yield from _keys_apart(latent, variables, unsure, mode)
     for position, key in enumerate(latent.keys):

@@ -21,17 +21,7 @@ from gemel.common.validation_issue import DocumentPath, ValidationIssue
 def protection_issues(
     protect: Protect, path: DocumentPath, named: Mapping[str, VariableSpec]
 ) -> Iterator[ValidationIssue]:
-    """Every issue between the coarsenings that are allowed and the variables.
-
-    Parameters
-    ----------
-    protect
-        The steps of each variable.
-    path
-        Where they are.
-    named
-        The variables by name.
-    """
+    """Every issue between the coarsenings that are allowed and the variables."""
     for name, steps in protect.items():
         here = (*path, name)
         variable = named.get(name)

@@ -20,17 +20,7 @@ def quality_issues(
     latent: LatentSpec | None,
     assignment: str,
 ) -> Iterator[ValidationIssue]:
-    """Every issue between the section `quality` and the rest of a specification.
-
-    Parameters
-    ----------
-    quality
-        The section; None if there is none.
-    fields, rules
-        By their position in the document.
-    swaps, latent, assignment
-        The specification's.
-    """
+    """Every issue between the section `quality` and the rest of a specification."""
     if quality is None:
         return
     if latent is not None:

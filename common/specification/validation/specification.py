@@ -13,13 +13,7 @@ from gemel.common.validation_issue import ValidationIssue
 
 
 class InconsistentError(GemelErrors):
-    """The inconsistencies of a specification each of whose values is valid by itself.
-
-    Attributes
-    ----------
-    issues
-        All of them, by path.
-    """
+    """The inconsistencies of a specification each of whose values is valid by itself."""
 
     def __init__(self, issues: list[ValidationIssue]) -> None:
         super().__init__(ErrorCode.SPECIFICATION, [issue.error(ErrorCode.SPECIFICATION) for issue in issues])

@@ -15,17 +15,7 @@ from gemel.common.validation_issue import DocumentPath, ValidationIssue
 def variable_issues(
     variables: Mapping[int, VariableSpec], fields: frozenset[str], identifiers: Mapping[Side, str]
 ) -> Iterator[ValidationIssue]:
-    """Every issue between the values of the variables.
-
-    Parameters
-    ----------
-    variables
-        By their position in the document.
-    fields
-        Names of the compared fields.
-    identifiers
-        The custodians' identifier columns, where they are known.
-    """
+    """Every issue between the values of the variables."""
     if len(variables) > MAX_VARIABLES:
         yield ValidationIssue(
             ("variables",), f"at most {MAX_VARIABLES} variables are possible", str(len(variables)), "drop some"

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 from .misspelling import ERRORS, substitute
 from .names import name_tables
@@ -80,11 +80,9 @@ def damage(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Do as ``corrupt`` does and also return what was done: columns ``row``, ``kind`` and ``field``."""
     if not 0.0 <= share <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "share must be in [0, 1]", where="corrupt", got=str(share))
+        raise parameter("corrupt", "share must be in [0, 1]", str(share))
     if errors_per_record < 1.0:
-        raise GemelError(
-            ErrorCode.PARAMETER, "errors_per_record must be at least 1", where="corrupt", got=str(errors_per_record)
-        )
+        raise parameter("corrupt", "errors_per_record must be at least 1", str(errors_per_record))
     rows = np.sort(rng.choice(frame.height, size=round(share * frame.height), replace=False))
     fields = sorted({field for _, befalls in KINDS.values() for field in befalls})
     picked = frame.select(fields)[rows]

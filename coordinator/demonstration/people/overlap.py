@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 from .corruption import corrupt
 from .population import generate
@@ -57,12 +57,7 @@ def two_files(
     O((n_alice + n_bob) / sampled); two files of 100,000 take about two seconds.
     """
     if not 0 <= n_common <= min(n_alice, n_bob):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "n_common must be from 0 to the size of the smaller file",
-            where="two_files",
-            got=str(n_common),
-        )
+        raise parameter("two_files", "n_common must be from 0 to the size of the smaller file", str(n_common))
     shares = corrupted if isinstance(corrupted, tuple) else (corrupted, corrupted)
     people = generate(n_alice + n_bob - n_common, rng, sampled=sampled)
     alice = people.head(n_alice)

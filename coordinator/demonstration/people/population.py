@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 from .names import name_tables
 from .places import draw_addresses
@@ -72,7 +72,7 @@ def generate(n: int, rng: np.random.Generator, *, sampled: float = 1.0) -> pl.Da
     O(n / sampled) in numbers, O(n) in text; about .3 s for 100,000 people.
     """
     if not 0.0 < sampled <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "sampled must be in (0, 1]", where="generate", got=str(sampled))
+        raise parameter("generate", "sampled must be in (0, 1]", str(sampled))
     homes, ages, females, sharers = _members(math.ceil(n / sampled), rng)
     chosen = rng.choice(len(homes), size=n, replace=False)
     lived_in, home = np.unique(homes[chosen], return_inverse=True)

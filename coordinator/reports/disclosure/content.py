@@ -7,7 +7,7 @@ from typing import Any
 
 from gemel.common.disclosure_measures import MEASURES, report_order
 from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.language import gettext, listed, written
 
 from . import wording
@@ -30,12 +30,11 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     found = document.get("version") if isinstance(document, Mapping) else None
     if found != VERSION:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "assessment.json",
             f"expected a risk assessment of version {VERSION}",
-            where="assessment.json",
-            got=f"version {found!r}"[:60],
-            remedy="use the version of Gemel that Carole runs",
+            f"version {found!r}"[:60],
+            "use the version of Gemel that Carole runs",
         )
     return AssessmentDocument.of(document, "assessment").plain()
 

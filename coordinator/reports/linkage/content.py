@@ -12,7 +12,7 @@ from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.documents.model_document import FieldParameters, ModelDocument
 from gemel.common.documents.result_warning import ResultWarning, by_severity
 from gemel.common.documents.statistics_document import Timings
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 
 MISSING = -1  #: the level of a field that either record lacks
 
@@ -102,6 +102,6 @@ def _outside_model(fields: Sequence[FieldParameters], linkage: LinkageDocument) 
 def _levels(where: str, gamma: Sequence[int], n_levels: Sequence[int]) -> Iterator[GemelError]:
     if len(gamma) != len(n_levels):
         got = f"{len(gamma)} levels for {len(n_levels)} fields"
-        yield GemelError(ErrorCode.PARAMETER, "a pattern must have a level per field", where=where, got=got)
+        yield parameter(where, "a pattern must have a level per field", got)
     elif any(not MISSING <= level < n for level, n in zip(gamma, n_levels, strict=True)):
-        yield GemelError(ErrorCode.PARAMETER, "a level must exist in its field, or be -1 for missing", where=where)
+        yield parameter(where, "a level must exist in its field, or be -1 for missing")

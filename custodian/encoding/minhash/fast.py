@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.bulk import counters, pseudo_random
 from gemel.common.keys.derivation import FieldKeys
 from gemel.custodian.tokens import Tokens
@@ -137,11 +137,6 @@ def block_signatures(
     ndarray of uint64, shape (n, bits // 64)
         Row i is ``signatures`` of value ``value[i]`` alone with the 8 bytes of ``block[i]``, little-endian.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER as `signatures`.
-
     Notes
     -----
     A microsecond of AES per token and block at 1024 bits; working memory of a few MB.
@@ -201,7 +196,7 @@ def _check_bits(bits: int) -> None:
 
 
 def _parameter(what: str, where: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, what, where=f"signatures, {where}", got=got)
+    return parameter(f"signatures, {where}", what, got)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.keys.bulk import codes_of_rows, counters, pseudo_random
 from gemel.common.keys.derivation import FieldKeys
 
@@ -42,20 +42,14 @@ def with_randomised_response(
         Equal signatures stay equal. Different ones may become equal, the more likely the shorter and more alike they
         are.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if `randomised_response` is out of range.
-
     Notes
     -----
     Two bytes of AES per bit and as many as the signature has: a microsecond or two at 1024 bits.
     """
     if not 0 <= randomised_response < 0.5:
-        raise GemelError(
-            ErrorCode.PARAMETER, "the probability must be at least 0 and less than 1/2",
-            where="randomised response", got=str(randomised_response),
-        )  # fmt: skip
+        raise parameter(
+            "randomised response", "the probability must be at least 0 and less than 1/2", str(randomised_response)
+        )
     n, words = signatures.shape
     bits = 64 * words
     threshold = np.uint16(response_threshold(randomised_response))

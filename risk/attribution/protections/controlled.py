@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import Adjacent, Law, Random
 from gemel.risk.attribution.protections.programmes import layout, solve
 from gemel.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
@@ -84,12 +84,11 @@ class UnbiasedControlledRounding(Protection):
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled rounding")
         if given.counts.ndim != 2:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"table {given.name!r}",
                 "unbiased controlled rounding is for tables of two variables",
-                where=f"table {given.name!r}",
-                got=f"{given.counts.ndim}",
-                remedy="use controlled rounding by least change",
+                f"{given.counts.ndim}",
+                "use controlled rounding by least change",
             )
         rest = given.counts % self.base
         # One more row and column take up what is missing to whole multiples, so that every line sums to one.

@@ -11,7 +11,7 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array, sparray, vstack
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.attribution.release import Axis, Published
 
 
@@ -63,9 +63,7 @@ def layout(table: Published, margins: Sequence[Sequence[str]]) -> Layout:
     for names in margins:
         unknown = set(names) - set(table.names)
         if unknown:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"a margin over unknown variables: {', '.join(sorted(unknown))}", where=table.name
-            )
+            raise parameter(table.name, f"a margin over unknown variables: {', '.join(sorted(unknown))}")
         kept = [i for i, n in enumerate(table.names) if n in names]
         moved = np.moveaxis(numbers, kept, range(len(kept)))
         size = int(np.prod([shape[i] for i in kept], dtype=np.int64))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import Composed, Law
 from gemel.risk.attribution.release import Published
 
@@ -74,10 +74,9 @@ def with_counts(given: Published, counts: np.ndarray[tuple[int, ...], np.dtype[n
 def require_exact(given: Published, what: str) -> None:
     """Raise unless every count of the table is the true one."""
     if not given.law.exact or given.intervals is not None or (given.counts < 0).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"table {given.name!r}",
             f"{what} works on true counts, and this table is protected already",
-            where=f"table {given.name!r}",
             remedy=f"put {what} first",
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
 from gemel.risk.attribution.protections.protection import Outcome, Protection, require_exact
 from gemel.risk.attribution.release import Axis, Published
@@ -44,10 +44,9 @@ class Recoding(Protection):
         place = {label: i for i, label in enumerate(axis.labels)}
         listed = [label for group in self.groups.values() for label in group]
         if sorted(listed) != sorted(axis.labels):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"variable {self.variable!r}",
                 "a recoding must put every level in one group",
-                where=f"variable {self.variable!r}",
                 remedy=f"the levels are: {', '.join(axis.labels)}",
             )
         parts = [[place[label] for label in group] for group in self.groups.values()]
@@ -164,11 +163,10 @@ class Pram(Protection):
         theta = np.asarray(self.matrix, dtype=float)
         levels = given.counts.shape[axis]
         if theta.shape != (levels, levels) or (theta < 0).any() or not np.allclose(theta.sum(axis=1), 1.0):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                f"variable {self.variable!r}",
                 f"a PRAM matrix needs {levels} rows of {levels} probabilities, each row summing to 1",
-                where=f"variable {self.variable!r}",
-                got=f"shape {theta.shape}",
+                f"shape {theta.shape}",
             )
         moved = np.moveaxis(given.counts, axis, 0)
         result = np.zeros_like(moved)
@@ -183,21 +181,17 @@ class Pram(Protection):
 
 def _axis(given: Published, name: str) -> int:
     if name not in given.names:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"there is no variable {name!r}",
-            where=f"table {given.name!r}",
-            remedy=f"use one of: {', '.join(given.names)}",
+        raise parameter(
+            f"table {given.name!r}", f"there is no variable {name!r}", remedy=f"use one of: {', '.join(given.names)}"
         )
     return given.names.index(name)
 
 
 def _additive(given: Published, what: str) -> None:
     if not (given.exact or given.sample) or (given.counts < 0).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            f"table {given.name!r}",
             f"{what} adds counts up, and sums of protected counts have no law of their own",
-            where=f"table {given.name!r}",
             remedy=f"put {what} before the other protections",
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array, eye_array
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact
 from gemel.risk.attribution.protections.programmes import Layout, Solved, layout, solve
 from gemel.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
@@ -207,9 +207,7 @@ def _programme(
             seconds,
         )
     except GemelError as error:
-        raise GemelError(
-            ErrorCode.PARAMETER, error.what, where=f"table {plan.table.name!r}", remedy=error.remedy
-        ) from error
+        raise parameter(f"table {plan.table.name!r}", error.what, remedy=error.remedy) from error
 
 
 def _label(axes: tuple[Axis, ...]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.records.typed_table import Labelled
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
@@ -41,29 +41,17 @@ def score_ranking(file: KeyFile, scores: Mapping[str, NDArray[np.float64]]) -> d
         With its population.
     scores
         By name, each of shape (n_records,): greater is riskier.
-
-    Returns
-    -------
-    dict
-        Ready for JSON: numbers of sample uniques and of population uniques among them; for each score `auc`, `slope`
-        and the points of its plot, logits of ranks `t` and of smoothed probabilities `logit`.
-
-    Raises
-    ------
-    GemelError
-        The population is not known, or all sample uniques are population uniques, or none is.
     """
     F = file.population_sizes
     if F is None:
-        raise GemelError(ErrorCode.PARAMETER, "scores are ranked by the truth, and need the population", where="scores")
+        raise parameter("scores", "scores are ranked by the truth, and need the population")
     own = file.uniques
     alone = F[file.of_record[own]] == 1
     if not 0 < alone.sum() < len(alone):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "scores",
             "scores are compared by how they separate population uniques from other uniques, and one kind is absent",
-            where="scores",
-            got=f"{int(alone.sum()):,} population uniques among {len(alone):,} sample uniques",
+            f"{int(alone.sum()):,} population uniques among {len(alone):,} sample uniques",
         )
     ranked = []
     for name, score in scores.items():

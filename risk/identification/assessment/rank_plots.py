@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 
 _RIDGE = 1e-3  # of a window in which only one kind occurs: keeps its logit finite
 _STEPS = 100
@@ -68,7 +68,7 @@ def logit_rank_plot(scores: ArrayLike, events: ArrayLike, points: int = 99, h: f
     """
     s, y = _pairs(scores, events)
     if points < 1 or not h > 0:
-        raise GemelError(ErrorCode.PARAMETER, "points and h must be positive", where="logit_rank_plot")
+        raise parameter("logit_rank_plot", "points and h must be positive")
     share = rankdata(s) / (len(s) + 1.0)
     t_all = np.log(share / (1.0 - share))
     ranks, which = np.unique(t_all, return_inverse=True)  # equal scores are one point with a weight
@@ -105,7 +105,7 @@ def _pairs(scores: ArrayLike, events: ArrayLike) -> tuple[NDArray[np.float64], N
             ErrorCode.PARAMETER, "one score and one event are needed for each record", got=f"{s.shape} and {y.shape}"
         )
     if not np.isfinite(s).all() or not np.isin(y, (0.0, 1.0)).all():
-        raise GemelError(ErrorCode.PARAMETER, "scores must be finite, and events yes or no", where="scores, events")
+        raise parameter("scores, events", "scores must be finite, and events yes or no")
     return s, y
 
 

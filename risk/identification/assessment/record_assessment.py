@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.common.frames import Records
 from gemel.common.progress import Progress
 from gemel.risk.identification.assessment.file_assessment import assess
@@ -25,12 +25,11 @@ def check_key_sets(key_sets: Sequence[Sequence[str]]) -> None:
     seen: set[frozenset[str]] = set()
     for number, keys in enumerate(key_sets, 1):
         if frozenset(keys) in seen:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--keys",
                 "two key sets are of the same variables",
-                where="--keys",
-                got=f"set {number}: {', '.join(keys)}",
-                remedy="give each set once",
+                f"set {number}: {', '.join(keys)}",
+                "give each set once",
             )
         seen.add(frozenset(keys))
 
@@ -39,10 +38,9 @@ def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> No
     """Refuse a swapped or misclassified variable that is in no key set."""
     unknown = [name for name in names if not any(name in keys for keys in key_sets)]
     if unknown:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "--swapped, --theta",
             f"there is no key variable {', '.join(unknown)}",
-            where="--swapped, --theta",
             remedy=f"the key variables are: {', '.join(dict.fromkeys(k for keys in key_sets for k in keys))}",
         )
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 COUNTED = 3  # other records up to which a cell is looked at
 FEWEST_PAIRS = 10  # combinations of two records from which the law is estimated
@@ -121,12 +121,11 @@ def fit_crowding(
     small = (counts <= COUNTED + 1) & (everyone > 0)
     pairs = int((counts[small] == 2.0).sum())
     if pairs < FEWEST_PAIRS:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "records",
             f"at least {FEWEST_PAIRS} combinations must occur exactly twice to calibrate the risk of single records",
-            where="records",
-            got=str(pairs),
-            remedy="the interval of DIS is what this file supports",
+            str(pairs),
+            "the interval of DIS is what this file supports",
         )
     spread = predictors[small].std(axis=0)
     used = tuple(int(v) for v in np.flatnonzero(spread > 1e-9))

@@ -25,15 +25,7 @@ _LOOKED_AT = 1_000  # cells of the largest chances, among which the largest uppe
 
 @dataclass(frozen=True)
 class EveryRecord:
-    """Chances of a correct match, if each record is matched with someone who agrees with it.
-
-    Parameters
-    ----------
-    correct_matches
-        Their mean, and its interval: of the parameters, and of the population behind them.
-    record_risk
-        The largest, and its interval: of the parameters.
-    """
+    """Chances of a correct match, if each record is matched with someone who agrees with it."""
 
     correct_matches: Estimate
     record_risk: Estimate

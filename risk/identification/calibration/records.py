@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.calibration.crowding import Crowding, fit_crowding
 from gemel.risk.identification.calibration.largest_tau import LargestTau, largest_tau
 from gemel.risk.identification.calibration.neighbours import PREDICTORS, neighbourhood
@@ -147,7 +147,7 @@ def calibrated_risk(
     400 draws of the parameters, and for each of the population that they lead to expect.
     """
     if not 0.0 < level < 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
+        raise parameter("level", "a confidence lies between 0 and 1", f"{level:g}")
     table = file.table()
     sizes = file.counts
     own = np.flatnonzero(sizes == 1)
@@ -278,10 +278,8 @@ def fractions_of_cells(file: KeyFile, weights: NDArray[np.float64] | None) -> ND
         return np.full(len(file.cells), file.fraction)
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "each record needs a survey weight of at least 1: the number of people it stands for",
-            where="weights",
+        raise parameter(
+            "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
         )
     outside, cell, f = given - 1.0, file.of_record, file.counts
     mean = float(outside.mean())

@@ -51,13 +51,7 @@ class Margin:
 
 
 class Margins:
-    """Margins of a table, each made once: neighbouring models share all but a few.
-
-    Parameters
-    ----------
-    table
-        Counts; not necessarily whole numbers.
-    """
+    """Margins of a table, each made once: neighbouring models share all but a few."""
 
     def __init__(self, table: SparseCounts) -> None:
         self.table = table
@@ -108,15 +102,7 @@ class Visited:
 
 
 class ClosedForm:
-    """A decomposable model of a table.
-
-    Parameters
-    ----------
-    margins
-        The table's.
-    graph
-        A decomposable graph over its variables, in their order.
-    """
+    """A decomposable model of a table."""
 
     def __init__(self, margins: Margins, graph: Graph) -> None:
         graph.require_decomposable()

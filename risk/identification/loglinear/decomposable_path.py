@@ -42,13 +42,6 @@ class Step:
 def decomposable_path(table: SparseCounts, precision: float = 1.0) -> list[Step]:
     """The path from independence to the saturated model.
 
-    Parameters
-    ----------
-    table
-        The sample.
-    precision
-        Total prior precision of the scores.
-
     Notes
     -----
     1 + K (K - 1)/2 models for K variables, each found by the scores of all legal additions, nearly all remembered.

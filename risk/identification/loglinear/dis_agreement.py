@@ -31,15 +31,7 @@ def distance(dis: Dis, implied: float) -> float:
 
 
 def disagreement(dis: Dis, implied: float, model: str) -> ResultWarning | None:
-    """The warning where a model contradicts DIS.
-
-    Parameters
-    ----------
-    dis, implied
-        The file's estimate, and Pr(CM | UM) of the model.
-    model
-        Which, in words.
-    """
+    """The warning where a model contradicts DIS."""
     if agrees(dis, implied):
         return None
     return result_warning(

@@ -54,19 +54,6 @@ def fit_margins(
 ) -> Fit:
     """Fit the log-linear model with the given margins.
 
-    Parameters
-    ----------
-    table
-        Counts; not necessarily whole numbers.
-    generators
-        Sets of positions of variables.
-    tolerance
-        Largest difference between a fitted and an observed margin count, in records.
-    max_rounds
-        Passes after which the fit is given back as not converged.
-    limit
-        Of `support`.
-
     Notes
     -----
     A pass costs one addition and one multiplication per cell and margin. Decomposable models converge in two passes.

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.file_level import Dis, file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.closed_form import Margins, graph_of
@@ -140,7 +140,7 @@ def choose_model(
     .. [1] Skinner and Shlomo, JASA 103, 2008, section 4. doi:10.1198/016214507000001328
     """
     if criterion not in ("B1", "B2"):
-        raise GemelError(ErrorCode.PARAMETER, "a criterion is `B1` or `B2`", where="criterion", got=repr(criterion))
+        raise parameter("criterion", "a criterion is `B1` or `B2`", repr(criterion))
     table = file.table()
     margins = Margins(table)
     models, left_out = _two_way(file, margins, max_models, limit, higher_order)

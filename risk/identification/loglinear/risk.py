@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear import tau_precision
 from gemel.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
@@ -238,10 +238,8 @@ def _weighted(
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "each record needs a survey weight of at least 1: the number of people it stands for",
-            where="weights",
+        raise parameter(
+            "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
         )
     kept = file.varying
     levels = [file.levels[q] for q in kept]
@@ -266,15 +264,12 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
             )
         if terms == "two-way":
             return list(combinations(range(len(names)), 2)), "all two-way interactions"
-        raise GemelError(
-            ErrorCode.PARAMETER, "a model is `independence`, `two-way` or a list of terms", where="terms", got=terms
-        )
+        raise parameter("terms", "a model is `independence`, `two-way` or a list of terms", terms)
     unknown = sorted({v for term in terms for v in term} - set(names))
     if unknown:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "terms",
             f"there is no varying key variable {', '.join(unknown)}",
-            where="terms",
             remedy=f"those that vary are: {', '.join(names)}",
         )
     sets = {frozenset(names.index(v) for v in term) for term in terms if term}

@@ -40,19 +40,7 @@ _ROUNDS = 100  # of least squares
 
 @dataclass(frozen=True)
 class TauPrecision:
-    """Standard deviations under the model, for tau1 and tau2.
-
-    Parameters
-    ----------
-    tau
-        Of the estimate less the truth.
-    criterion
-        Of B1 and B2.
-    criterion_bias
-        What B1 and B2 are on average where the model is right; NaN where the model has no closed form.
-    drawn
-        Standard errors of B1 and B2 from summing over drawn cells; 0 where all were visited.
-    """
+    """Standard deviations under the model, for tau1 and tau2."""
 
     tau: tuple[float, float]
     criterion: tuple[float, float]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.population_law import expected_reciprocal
 from gemel.risk.models import (
@@ -48,19 +48,7 @@ METHODS: tuple[Method, ...] = ("default", "exact", "mc3", "annealing", "occam")
 
 @dataclass(frozen=True, eq=False)
 class FittedModels:
-    """Models of a file's key variables, and the search that found them.
-
-    Parameters
-    ----------
-    average
-        The heaviest models, fitted, over the key variables that vary.
-    search
-        The search's own diagnostics.
-    estimate
-        How the models' probabilities were estimated.
-    precision
-        The posterior of the total prior precision, where it had a prior.
-    """
+    """Models of a file's key variables, and the search that found them."""
 
     average: ModelAverage
     search: SearchResult
@@ -122,9 +110,7 @@ def fit_models(
     FittedModels
     """
     if method not in METHODS:
-        raise GemelError(
-            ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="method", got=repr(str(method))
-        )
+        raise parameter("method", f"must be one of {', '.join(METHODS)}", repr(str(method)))
     counts = file.table()
     drawn = np.random.default_rng(1) if rng is None else rng
     if isinstance(precision, GammaPrior):
@@ -155,12 +141,11 @@ def _with_prior(
         return enumerate_with_precision(counts, prior)
     if method == "mc3":
         return mc3_with_precision(counts, rng, prior, **settings)
-    raise GemelError(
-        ErrorCode.PARAMETER,
+    raise parameter(
+        "precision",
         "a prior on the precision is for default, exact and mc3",
-        where="precision",
-        got=f"a gamma prior with method {method}",
-        remedy="give the precision as a number, or choose one of these methods",
+        f"a gamma prior with method {method}",
+        "give the precision as a number, or choose one of these methods",
     )
 
 
@@ -206,23 +191,7 @@ class BayesianMatching:
 
 @dataclass(frozen=True)
 class ModelMeasures:
-    """File measures from models alone (T11 chapter 8); those of a file without sample uniques are 0.
-
-    Parameters
-    ----------
-    uniques
-        Sample uniques.
-    expected_matches
-        tau2: expected correct matches where every sample unique is matched once, the sum of their Pr(cm).
-    expected_population_uniques
-        tau1: expected sample uniques that are unique in the population.
-    cm_given_su, cm_given_um, pu_given_su
-        Pr(CM | SU), Pr(CM | UM), Pr(PU | SU), with expected counts in place of the population's.
-    cm
-        Pr(cm) of a record taken at random (strategy 1), sample uniques or not.
-    greatest
-        The greatest Pr(cm) of any record.
-    """
+    """File measures from models alone (T11 chapter 8); those of a file without sample uniques are 0."""
 
     uniques: int
     expected_matches: float

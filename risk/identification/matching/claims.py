@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
 
 
 @dataclass(frozen=True)
@@ -106,4 +106,4 @@ def _check(probability: NDArray[np.float64], is_match: NDArray[np.bool_] | None)
 
 
 def _wrong(expected: str, got: str) -> GemelError:
-    return GemelError(ErrorCode.PARAMETER, f"expected {expected}", where="claims", got=got)
+    return parameter("claims", f"expected {expected}", got)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching
 
 
@@ -82,7 +82,7 @@ def attack_on(matching: BayesianMatching, cells: NDArray[np.int64]) -> ModelAtta
 def best_cells(matching: BayesianMatching, number: int = 10) -> ModelAttack:
     """The combinations with the greatest Pr(cm); equal ones by expected count, then in the order of the file."""
     if number < 1:
-        raise GemelError(ErrorCode.PARAMETER, "must be at least 1", where="number", got=str(number))
+        raise parameter("number", "must be at least 1", str(number))
     order = np.lexsort((matching.expected_count, -matching.correct_match))
     return attack_on(matching, order[:number])
 
@@ -106,14 +106,14 @@ def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: b
     number taken is the one whose people come nearest to `people`, at least one.
     """
     if not people > 0:
-        raise GemelError(ErrorCode.PARAMETER, "must be above 0", where="people", got=f"{people:g}")
+        raise parameter("people", "must be above 0", f"{people:g}")
     expected = matching.expected_count
     order = np.argsort(expected, kind="stable")
     held: NDArray[np.float64] = expected
     if by_true_counts:
         F = matching.file.population_sizes
         if F is None:
-            raise GemelError(ErrorCode.PARAMETER, "the population is not known", where="by_true_counts")
+            raise parameter("by_true_counts", "the population is not known")
         held = F.astype(np.float64)
     number = int(np.argmin(np.abs(np.cumsum(held[order]) - people))) + 1
     return attack_on(matching, order[:number])

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 
 def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
@@ -39,11 +39,7 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
     """
     sizes, rates = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64))
     if sizes.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "sample counts must be at least 1 and expected counts finite and not negative",
-            where="f, rate",
-        )
+        raise parameter("f, rate", "sample counts must be at least 1 and expected counts finite and not negative")
     found = np.empty(sizes.shape)
     _fill(np.ascontiguousarray(sizes).ravel(), np.ascontiguousarray(rates).ravel(), found.reshape(-1))
     return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.coding import Codes, Counts, tally
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
@@ -128,13 +128,7 @@ class Recoded:
 
 
 class KnownProbabilities:
-    """Probabilities of combinations of groups, each looked up once: a search needs most of them again at every step.
-
-    Parameters
-    ----------
-    matching
-        The models.
-    """
+    """Probabilities of combinations of groups, each looked up once: a search needs most of them again at every step."""
 
     def __init__(self, matching: BayesianMatching) -> None:
         self._matching = matching
@@ -178,9 +172,7 @@ def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabil
     """
     file = matching.file
     if tuple(len(own) for own in recoding.groups) != file.levels:
-        raise GemelError(
-            ErrorCode.PARAMETER, "a recoding has a group for every level of every key variable", where="recoding"
-        )
+        raise parameter("recoding", "a recoding has a group for every level of every key variable")
     labels = [range(n) for n in recoding.sizes]
     cells, counts, of_cell = tally(recoding.applied(file.cells), [[""] * len(x) for x in labels], file.counts)
     found = (known or KnownProbabilities(matching)).of(recoding, cells)

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
 from gemel.risk.identification.matching.category_merging import apply, candidate_pairs, merges, ordered_variables
@@ -42,27 +42,7 @@ class Step:
 
 @dataclass(frozen=True)
 class RecodingFound:
-    """The outcome of a search.
-
-    Parameters
-    ----------
-    recoding
-        The recoding.
-    reached
-        Whether it reaches the target risk.
-    exact
-        Whether no recoding with less loss reaches it; otherwise the search was greedy.
-    risk_before, risk
-        The measure without and with it.
-    loss
-        Bits lost by each variable, not weighed.
-    information
-        Bits each variable had.
-    measures
-        All file measures after it.
-    steps
-        The greedy search's course, or the one step of an exact search.
-    """
+    """The outcome of a search."""
 
     recoding: Recoding
     reached: bool
@@ -116,9 +96,9 @@ def minimal_recoding(
     """
     file = matching.file
     if measure not in MEASURES:
-        raise GemelError(ErrorCode.PARAMETER, f"must be one of {', '.join(MEASURES)}", where="measure", got=measure)
+        raise parameter("measure", f"must be one of {', '.join(MEASURES)}", measure)
     if not 0.0 <= selected <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="target", got=f"{selected:g}")
+        raise parameter("target", "a risk lies in 0 to 1", f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
     weights = _worth(file, worth or {})
     few = BayesianMatching(
@@ -154,10 +134,8 @@ def minimal_recoding(
 def _worth(file: KeyFile, worth: Mapping[str, float]) -> NDArray[np.float64]:
     unknown = [name for name in worth if name not in file.names]
     if unknown or any(not w > 0 for w in worth.values()):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"there is no key variable {', '.join(unknown)}" if unknown else "worth must be above 0",
-            where="worth",
+        raise parameter(
+            "worth", f"there is no key variable {', '.join(unknown)}" if unknown else "worth must be above 0"
         )
     return np.array([worth.get(name, 1.0) for name in file.names])
 

@@ -53,19 +53,7 @@ class VariableRisk:
 
 @dataclass(frozen=True)
 class CategoryRisk:
-    """The risk that one category adds.
-
-    Parameters
-    ----------
-    name, category
-        Which.
-    records
-        Records that have it.
-    suppressed
-        After leaving out the sample uniques that have it; None where no sample unique has it.
-    merged_relative_risk, merged_avoided
-        Mean over the merges with other categories; None where there is no other.
-    """
+    """The risk that one category adds."""
 
     name: str
     category: str
@@ -98,17 +86,7 @@ def variable_risks(matching: BayesianMatching) -> list[VariableRisk]:
 def category_risks(
     matching: BayesianMatching, ordered: Sequence[bool] | None = None, variables: Sequence[int] | None = None
 ) -> list[CategoryRisk]:
-    """The relative risk of every category, greatest effect of suppression first.
-
-    Parameters
-    ----------
-    matching
-        The models.
-    ordered
-        For each variable whether its levels have an order; by default `ordered_variables`.
-    variables
-        Positions of the variables looked at; by default all.
-    """
+    """The relative risk of every category, greatest effect of suppression first."""
     file = matching.file
     ordered = ordered_variables(file.labels) if ordered is None else ordered
     before = matching.measures

@@ -19,18 +19,7 @@ _EFFORT = 300_000  # combinations times merges to which a search is made unasked
 
 
 def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: float | None = None) -> None:
-    """Put into an assessment, as ``reduce_risk``, what each key and category adds, and a recoding.
-
-    Parameters
-    ----------
-    matching
-        The fitted models.
-    found
-        The assessment.
-    selected
-        Expected correct matches with sample uniques, as a share of the records. By default half of what they are, and
-        levels are then merged only where that search is short; otherwise whole keys are left out.
-    """
+    """Put into an assessment, as ``reduce_risk``, what each key and category adds, and a recoding."""
     file = matching.file
     if not matching.measures.uniques:
         return

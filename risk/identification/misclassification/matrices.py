@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
 from gemel.risk.identification.misclassification.perturbation import check_matrix, swapping_matrix
@@ -41,10 +41,9 @@ class Perturbation:
     def __post_init__(self) -> None:
         both = [name for name in self.swapped if name in self.theta]
         if both:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "--swapped, --theta",
                 f"{', '.join(both)} is both swapped and given a misclassification matrix",
-                where="--swapped, --theta",
                 remedy="state one of the two",
             )
 
@@ -68,7 +67,7 @@ class Perturbation:
         found = {}
         for name in self.names:
             if name not in file.names:
-                raise GemelError(ErrorCode.PARAMETER, f"there is no key variable {name}", where="perturbation")
+                raise parameter("perturbation", f"there is no key variable {name}")
             q = file.names.index(name)
             if name in self.theta:
                 found[name] = aligned(self.theta[name], file.labels[q], f"theta of {name}")

@@ -8,27 +8,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 
 def check_matrix(matrix: ArrayLike, levels: int, where: str) -> NDArray[np.float64]:
     """A misclassification matrix, or an error that states what is wrong with it."""
     theta = np.asarray(matrix, dtype=np.float64)
     if theta.shape != (levels, levels):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             f"a misclassification matrix must have {levels} rows and columns, one for each level",
-            where=where,
-            got=f"shape {theta.shape}",
+            f"shape {theta.shape}",
         )
     sums = theta.sum(axis=0)
     if not np.isfinite(theta).all() or (theta < 0).any() or np.abs(sums - 1.0).max() > 1e-9:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            where,
             "columns of a misclassification matrix must be distributions: theta[observed, true]",
-            where=where,
-            got=f"column sums from {sums.min():.6g} to {sums.max():.6g} and minimum {theta.min():.3g}",
-            remedy="transpose it if its rows are the distributions",
+            f"column sums from {sums.min():.6g} to {sums.max():.6g} and minimum {theta.min():.3g}",
+            "transpose it if its rows are the distributions",
         )
     return theta
 
@@ -59,9 +57,9 @@ def swapping_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
     """
     n = np.asarray(counts, dtype=np.float64)
     if n.ndim != 1 or len(n) < 2 or (n < 0).any() or (n > 0).sum() < 2:
-        raise GemelError(ErrorCode.PARAMETER, "at least two levels must have records", where="counts")
+        raise parameter("counts", "at least two levels must have records")
     if not 0.0 <= rate <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "a share lies from 0 to 1", where="rate", got=f"{rate:g}")
+        raise parameter("rate", "a share lies from 0 to 1", f"{rate:g}")
     theta = rate * n[:, None] / (n.sum() - n)[None, :]
     np.fill_diagonal(theta, 1.0 - rate)
     return np.asarray(theta)

@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
 from gemel.risk.identification.misclassification.perturbation import check_matrix
@@ -92,7 +92,7 @@ def misclassification_risk(
     file.require_disjoint_cells("misclassification")
     unknown = [n for n in theta if n not in file.names]
     if unknown:
-        raise GemelError(ErrorCode.PARAMETER, f"there is no key variable {', '.join(unknown)}", where="theta")
+        raise parameter("theta", f"there is no key variable {', '.join(unknown)}")
     changed = [q for q, n in enumerate(file.names) if n in theta]
     matrices = [check_matrix(theta[file.names[q]], file.levels[q], f"theta of {file.names[q]}") for q in changed]
     records = file.uniques
@@ -103,7 +103,7 @@ def misclassification_risk(
     estimated = None
     if model is not None:
         if not np.array_equal(model.uniques, records):
-            raise GemelError(ErrorCode.PARAMETER, "the model is one of another file", where="model")
+            raise parameter("model", "the model is one of another file")
         estimated = unchanged * model.correct
     if file.population_cells is None or file.population_counts is None:
         return MisclassificationRisk(records, unchanged, None, None, estimated)

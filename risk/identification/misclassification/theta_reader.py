@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.yaml_document import DocumentKind, read_yaml
 from gemel.risk.identification.misclassification.matrices import Stated
 
@@ -46,17 +46,16 @@ def read_theta(given: Sequence[str]) -> dict[str, Stated]:
         else:
             name, mark, path = each.partition("=")
             if not mark or not name.strip() or Path(path).suffix.lower() != ".csv":
-                raise GemelError(
-                    ErrorCode.PARAMETER,
+                raise parameter(
+                    "--theta",
                     "must be a YAML or JSON file, or a key variable and its CSV file",
-                    where="--theta",
-                    got=each,
-                    remedy="write --theta matrices.yaml, or --theta region=region.csv",
+                    each,
+                    "write --theta matrices.yaml, or --theta region=region.csv",
                 )
             own = {name.strip(): _of_csv(Path(path))}
         for name, stated in own.items():
             if name in found:
-                raise GemelError(ErrorCode.PARAMETER, f"{name} has two misclassification matrices", where="--theta")
+                raise parameter("--theta", f"{name} has two misclassification matrices")
             found[name] = stated
     return found
 

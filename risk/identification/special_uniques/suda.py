@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.processors import processors
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.special_uniques.suda_kernels import minimal, packed, uniques
@@ -137,9 +137,7 @@ def minimal_uniques(
         raise GemelError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys are searched", got=str(file.n_keys))
     maximum = file.n_keys if max_size is None else max_size
     if maximum < 1:
-        raise GemelError(
-            ErrorCode.PARAMETER, "a minimal unique has at least one key", where="max_size", got=str(maximum)
-        )
+        raise parameter("max_size", "a minimal unique has at least one key", str(maximum))
     maximum = min(maximum, file.n_keys)
     records = file.uniques
     if file.n_records == 1:

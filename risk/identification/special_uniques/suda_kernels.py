@@ -303,11 +303,6 @@ def minimal(offsets, kept, of_cell, found):  # type: ignore[no-untyped-def]  # c
         Minimal uniques so far.
     of_cell, found
         Of `uniques`; no subset comes before its own subsets.
-
-    Returns
-    -------
-    offsets, kept
-        With the new ones.
     """
     n = len(offsets) - 1
     begin = np.zeros(n + 1, dtype=np.int64)

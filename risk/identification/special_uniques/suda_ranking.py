@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.special_uniques.suda import MinimalUniques, minimal_uniques
@@ -56,7 +56,7 @@ class SudaScores:
     def pol(self) -> NDArray[np.float64]:
         """Proportion of lattice of each record, IS / ATT!, shape (n_records,): from 0 to 1; of IS scores only."""
         if self.kind != "is":
-            raise GemelError(ErrorCode.PARAMETER, "POL is a form of IS", where="kind", got=repr(self.kind))
+            raise parameter("kind", "POL is a form of IS", repr(self.kind))
         return np.asarray(self.scores / factorial(self.minimal_uniques.n_keys))
 
     def contributions(self, record: int) -> NDArray[np.float64]:
@@ -110,9 +110,9 @@ def calibrated(scores: NDArray[np.float64], dis: float, n_keys: int) -> NDArray[
     if not len(scores):
         return np.zeros(0)
     if not 0.0 < dis <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "DIS must lie above 0 and be at most 1", where="dis", got=f"{dis:g}")
+        raise parameter("dis", "DIS must lie above 0 and be at most 1", f"{dis:g}")
     if (scores < 0).any():
-        raise GemelError(ErrorCode.PARAMETER, "scores cannot be negative", where="scores")
+        raise parameter("scores", "scores cannot be negative")
     lowest = scores.min()
     Q = 1.0 + (8.0 - n_keys) / 20.0
     if lowest == 0.0:
@@ -150,7 +150,7 @@ def suda_scores(
     .. [1] Elliot, Manning and Ford, A computational algorithm for handling the special uniques problem, 2002.
     """
     if kind not in ("is", "suda"):
-        raise GemelError(ErrorCode.PARAMETER, "a score is `is` or `suda`", where="kind", got=repr(kind))
+        raise parameter("kind", "a score is `is` or `suda`", repr(kind))
     own = minimal_uniques(file, max_size) if found is None else found
     worth = _worth(own.n_keys, kind)[own.sizes]
     of_unique = np.bincount(own.of_unique, worth, len(own.uniques)).astype(np.float64)
