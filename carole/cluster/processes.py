@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from gemel.carole.cluster.engine_section import Credentials, DaskEngine
-from gemel.carole.cluster.installed import installed
-from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, security, use_dask
+from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, installed, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
 from gemel.carole.configuration import BlobsConfiguration
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.payload_source import PayloadSource, provide
+from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
 from gemel.common.configuration import Configuration, ConfiguredPath, Listen, load_configuration
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error

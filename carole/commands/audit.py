@@ -143,7 +143,7 @@ def export(
     The first line has the newest checkpoint and the proof that it continues an older one; then an entry a line, with
     what is hashed of it and the proof that it is in the log. docs/audit-log.md describes and verifies them.
     """
-    from gemel.carole.store.audit_export import exported
+    from gemel.carole.store.audit_check import exported
 
     identity = _identity(config)
     with _database(config) as database, database.read() as connection:

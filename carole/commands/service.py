@@ -63,7 +63,7 @@ def cluster_keys(
     Each gets a folder with `ca.pem`, `certificate.pem` and `key.pem`. What exists is left as it is, so that workers can
     be added later. The authority's key, in `authority`, is not needed to serve: keep it elsewhere.
     """
-    from gemel.carole.cluster.certificates import make_certificates
+    from gemel.carole.cluster.tls import make_certificates
 
     made = make_certificates(folder, ("carole", "scheduler", *(worker or ["worker"])))
     typer.echo(f"{folder}: made certificates of {', '.join(made)}." if made else f"{folder}: all of them exist.")
@@ -252,8 +252,8 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
 
     from gemel.carole.configuration import load_carole
     from gemel.carole.notification.courier import send
-    from gemel.carole.notification.cutting_off import DeliveryError
     from gemel.carole.notification.message import Event, Message
+    from gemel.carole.notification.ways import DeliveryError
     from gemel.carole.store.store import milliseconds
     from gemel.common.errors import GemelError
 

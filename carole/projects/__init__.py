@@ -7,17 +7,22 @@
 from gemel.carole.projects.project import (
     Approval,
     Decline,
+    Grant,
+    JoinedBy,
     KeyReport,
+    MessageKind,
     NewEpoch,
     PendingHandOver,
+    Policy,
     PolicyDecision,
     Project,
     ReleaseSignature,
     RestoreDecision,
     Run,
+    RunState,
+    State,
     Upload,
 )
-from gemel.carole.projects.state import Grant, JoinedBy, MessageKind, Policy, RunState, State
 
 __all__ = [
     "Approval",

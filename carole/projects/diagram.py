@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 
-from gemel.carole.projects.state import State
+from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import TRANSITIONS, Action, Actor
 from gemel.common.parties import CUSTODIANS
 

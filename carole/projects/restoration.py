@@ -7,8 +7,7 @@ runs that it knows to have been released, so that none of them is released twice
 
 from __future__ import annotations
 
-from gemel.carole.projects.project import Project, RestoreDecision
-from gemel.carole.projects.state import Policy, RunState, State
+from gemel.carole.projects.project import Policy, Project, RestoreDecision, RunState, State
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
 

@@ -15,21 +15,18 @@ from pathlib import Path
 from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.configuration import CaroleConfiguration, load_carole
 from gemel.carole.notification.notifier import Notifier
-from gemel.carole.service.auditing import Auditing
 from gemel.carole.service.computation import Computation
-from gemel.carole.service.context import Limits, ServiceContext
+from gemel.carole.service.context import Limits, ServiceContext, record_members, refuse_reused_names
 from gemel.carole.service.coordination import Coordination
 from gemel.carole.service.custody import Custody
-from gemel.carole.service.membership import record_members, refuse_reused_names
+from gemel.carole.service.doors import Analysis, Auditing, Restoration
 from gemel.carole.service.metrics import CaroleMetrics
-from gemel.carole.service.restoration import Restoration
 from gemel.carole.service.stewardship import Stewardship
 from gemel.carole.service.supervisor import Supervisor, log_swept
-from gemel.carole.service.variables import Analysis
 from gemel.carole.store import Store
-from gemel.carole.store.quota import Quota
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Standing
+from gemel.carole.store.uploads import Quota
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.keys.identity_configuration import check_identity, open_identity

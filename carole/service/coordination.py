@@ -13,15 +13,11 @@ import grpc
 import structlog
 
 from gemel.carole.projects import Grant, Policy, Project
-from gemel.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from gemel.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
-from gemel.carole.service.ownership import hand_over, hand_over_to_wire, take_over
-from gemel.carole.service.project_lists import newest_first
-from gemel.carole.service.stewards import require_stewards, steward_names
-from gemel.carole.service.variables import require_analysts
-from gemel.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
-from gemel.carole.store.former_projects import FormerProjects
-from gemel.carole.store.registry import NewProject
+from gemel.carole.service.doors import fetch_artifact, put_artifact, require_analysts
+from gemel.carole.service.stewardship import hand_over, hand_over_to_wire, require_stewards, steward_names, take_over
+from gemel.carole.service.wire import new_epoch_to_wire, newest_first, run_to_wire, status_to_wire
+from gemel.carole.store.registry import FormerProjects, NewProject
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import verify_new_epoch

@@ -7,12 +7,23 @@ import grpc
 from gemel.carole.projects import KeyReport, MessageKind, Project
 from gemel.carole.projects.operations import Detail, key_mismatch
 from gemel.carole.projects.tasks import Task, TaskKind, choose
-from gemel.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
+from gemel.carole.service.doors import (
+    acknowledge_variables,
+    fetch_artifact,
+    fetch_variables,
+    put_artifact,
+    put_variables,
+)
 from gemel.carole.service.manifest import check_manifest
-from gemel.carole.service.statuses import shown_statuses
-from gemel.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
-from gemel.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
+from gemel.carole.service.wire import (
+    canary_parts,
+    leakage_details,
+    messages_to_wire,
+    new_epoch_to_wire,
+    shown_statuses,
+    status_to_wire,
+)
 from gemel.carole.store.audit import Log
 from gemel.common.audit.custodian_decline import verify_decline
 from gemel.common.audit.file_statement import FileStatement, check_contributed

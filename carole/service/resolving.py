@@ -10,44 +10,174 @@ the request itself. The join is recorded in the audit log before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from opentelemetry.trace import Span
 
-from gemel.carole.assessment import combine_coded
+from gemel.carole.assessment import combine, combine_coded, near_copies_warnings
+from gemel.carole.engine import Contribution, compare, link
 from gemel.carole.engine.decision.coded_links import Expected
+from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
+from gemel.carole.engine.pairs.request_order import request_order
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
-from gemel.carole.engine.resolution.resolution_request import unpack_request
+from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.resolution.resolution_result import unpack_result
 from gemel.carole.engine.resolution.result_check import check_result
+from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import Terms, lead
+from gemel.carole.projects import JoinedBy, Project
 from gemel.carole.service.computing import Computing, own_contribution
-from gemel.carole.service.ending import end_run
-from gemel.carole.service.requesting import contributions, request_compared, request_rows, where_of
-from gemel.carole.service.shares import granted_joint, relayed_shares
-from gemel.carole.service.stages import Note
+from gemel.carole.service.ending import end_run, granted_joint, relayed_shares, shares
 from gemel.carole.store import Store
-from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.carole.store.runs import Lease
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.tracing import begin_span
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.rpc.joined_session import JoinedSession
 from gemel.common.rpc.session_rows import row_part
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.wire.named_rows import SharedRows
-from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
 from gemel.risk.models import JointDistribution
+
+# The training records and the known joint distribution that custodians have contributed, in every mode.
+
+
+def known_records(store: Store, project: str, plan: LinkagePlan) -> KnownRecords:
+    """Those of both contributions, with a column for each variable of the plan; nothing without a latent step."""
+    if plan.latent is None:
+        return NOTHING_KNOWN
+    return KnownRecords.of([part for side in Side for part in store.uploads.known(project, side)], plan.latent)
+
+
+# The stages of a run as its worker passes through them: how long each takes, a span for each, and the work's sizes.
+
+Note = Callable[[int, int, int], None]
+"""Called with candidate pairs, comparison patterns and the most memory that a run's data took, once it has compared."""
+
+
+def no_note(pairs: int, patterns: int, peak_bytes: int) -> None:
+    """For a run whose figures no one reads."""
+
+
+class Stages:
+    """What a run has spent on its stages; a stage ends where the next one begins."""
+
+    def __init__(self, run: str, project: str = "", request: str = "") -> None:
+        self._run = run
+        self._request = request
+        self._project = project
+        self._lock = threading.Lock()
+        self._stage = ""
+        self._begun = 0.0
+        self._span: Span | None = None
+        self._seconds: dict[str, float] = {}
+        self.sizes: dict[str, float] = {}
+
+    def note(self, pairs: int, patterns: int, peak_bytes: int) -> None:
+        """Note the sizes of the work; see `Note`."""
+        named = {"candidate_pairs": pairs, "patterns": patterns, "peak_bytes": peak_bytes}
+        self.sizes |= {name: float(size) for name, size in named.items()}
+
+    def enter(self, stage: str) -> None:
+        """Note that the run is in a stage now; called often, and by several threads."""
+        if stage == self._stage:
+            return
+        with self._lock:
+            if stage != self._stage:
+                self._end()
+                self._stage, self._begun = stage, time.monotonic()
+                self._span = begin_span(f"run {stage}", run=self._run, request=self._request)
+                if self._project:
+                    self._span.set_attribute("gemel.project", self._project)
+
+    def end(self) -> dict[str, float]:
+        """End the last stage; the seconds of each, in the order in which they first began."""
+        with self._lock:
+            self._end()
+            return dict(self._seconds)
+
+    def _end(self) -> None:
+        if self._span is not None:
+            self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + time.monotonic() - self._begun
+            self._span.end()
+        self._stage, self._span = "", None
+
+
+# The first half of a run in mode block_keyed: compare inside blocks, and ask custodians and resolver.
+
+
+def request_compared(
+    store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress, note: Note
+) -> None:
+    """Compare two contributions of mode block_keyed, and let the run wait for the other parties."""
+    plan, parts = plan_of(spec), contributions(store, lease, progress)
+    found, kept = compare(parts[0], parts[1], plan, resources, progress)
+    warnings = near_copies_warnings(near_copies(parts, plan, padded=spec.padding is not None))
+    found = replace(found, warnings=(*found.warnings, *warnings))
+    note(int(found.patterns.count.sum()), len(found.patterns.gamma), found.peak_bytes)
+    progress("seal", 0.0)
+    for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
+        # The number of records is not known yet; where it is certainly too large, no request is made.
+        spec.resolution.refuse_above(part.fewest_records(rows), side.title(), where_of(lease))
+    order = request_order(parts[0], parts[1], kept, spec.suite)
+    held = store.projects.get(lease.project)
+    requested = {
+        side: RowHandlesRequest(held.uploads[side].upload, rows[order].astype(np.uint32)).pack()
+        for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
+    }
+    request_rows(store, lease, spec, found, order, requested, resources)
+
+
+def request_rows(
+    store: Store,
+    lease: Lease,
+    spec: Specification,
+    found: Candidates,
+    order: NDArray[np.int64],
+    requested: Mapping[Side, bytes],
+    resources: Resources,
+) -> None:
+    """Store the requests, and let the run wait for handles."""
+    digests = request_digest(requested[Side.ALICE]), request_digest(requested[Side.BOB])
+    contents = {rows_of(side): [content] for side, content in requested.items()}
+    known = known_records(store, lease.project, plan_of(spec))
+    request = ResolutionRequest(found, digests, resources.threads, known)
+    contents[RESOLUTION_REQUEST] = [pack_request(request, order)]
+    by = JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER
+    store.runs.request_row_handles(lease, len(order), contents, by)
+
+
+def contributions(store: Store, lease: Lease, progress: Progress) -> tuple[Contribution, Contribution]:
+    """What Alice has contributed, and what Bob has: both are read set by set."""
+    progress("read", 0.0)
+    alice, bob = (Contribution(store.uploads.open(lease.project, side)) for side in Side)
+    return alice, bob
+
+
+def where_of(lease: Lease) -> str:
+    """How errors name a run."""
+    return f"{lease.project}, run {lease.run}"
+
 
 # The first half of a run in mode shared: computed with the coordinator and a steward, of which Carole sees the counts.
 #
@@ -189,3 +319,69 @@ def _rows(store: Store, run: str, side: Side) -> bytes:
     content = store.artifacts.read(run, rows_of(side))
     assert content is not None  # noqa: S101 - written with the question whose answer is there
     return bytes(content)
+
+
+# One run, from two uploads to a released result.
+
+
+def carry_out(
+    store: Store,
+    lease: Lease,
+    spec: Specification,
+    reader: Reader,
+    resources: Resources,
+    progress: Progress,
+    note: Note = no_note,
+    *,
+    computing: Computing | None = None,
+) -> int | None:
+    """Link a project's two contributions, assess the output, seal the shares, release them according to the policy.
+
+    Returns the number of links. Where the specification requests an assessment, the report and the policy decision are
+    stored in the transaction that ends the run: no result exists without them.
+
+    In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
+    """
+    if spec.in_blocks:
+        return resolve_or_release(store, lease, spec, reader, resources, progress, note, computing)
+    _refuse_too_large(store.projects.get(lease.project), resources)
+    started = time.perf_counter()
+    progress("read", 0.0)
+    alice = _contribution(store, lease.project, Side.ALICE)
+    progress("read", 0.5)
+    bob = _contribution(store, lease.project, Side.BOB)
+    seconds = {"read": time.perf_counter() - started}
+    plan = plan_of(spec)
+    linkage = link(alice, bob, plan, resources, progress, known_records(store, lease.project, plan))
+    note(linkage.n_candidates, len(linkage.patterns.gamma), linkage.peak_bytes)
+    records_a, records_b = (records_and_decoys(part, spec.decoys)[0] for part in (alice, bob))
+    copies = near_copies((records_a, records_b), plan)
+    linkage = replace(linkage, warnings=(*linkage.warnings, *near_copies_warnings(copies)))
+    combined = None if spec.assessment is None else combine(linkage, records_a, records_b, spec)
+    del alice, bob, records_a, records_b  # frees the signatures' memory for the assessment
+    document = findings(linkage, plan, resources, seconds)
+
+    joint = None if linkage.latent is None else linkage.latent.joint
+
+    def sealed(stated: StatisticsDocument, own: JointDistribution | None) -> dict[str, Iterable[bytes]]:
+        return shares(spec, lease.run, linkage, stated, reader.members, granted_joint(own, spec))
+
+    held_bytes = linkage.pairs.n_bytes
+    return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies, joint)
+
+
+def _contribution(store: Store, name: str, side: Side) -> SignatureSet:
+    # In modes open and trusted the file is one set, the first; the manifest was refused otherwise.
+    return store.uploads.open(name, side).read(0)
+
+
+def _refuse_too_large(project: Project, resources: Resources) -> None:
+    total = sum(upload.total_bytes for upload in project.uploads.values())
+    if total > resources.memory_bytes:
+        raise GemelError(
+            ErrorCode.MEMORY,
+            "the two contributions do not fit into the memory of a run",
+            where="limits.memory",
+            got=f"{total} bytes of signatures for {resources.memory_bytes}",
+            remedy="raise it in Carole's configuration, have fewer workers, or use fewer signature bits",
+        )

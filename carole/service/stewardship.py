@@ -7,24 +7,149 @@ from collections.abc import Iterator
 
 import grpc
 
-from gemel.carole.projects import ReleaseSignature, State
+from gemel.carole.projects import Project, ReleaseSignature, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
-from gemel.carole.service.ownership import hand_over
-from gemel.carole.service.project_lists import newest_first
-from gemel.carole.service.stewards import steward_names
-from gemel.carole.service.wire import entry_to_wire, status_to_wire
+from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
 from gemel.carole.store import Store
+from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.audit.steward_decision import verify_decision
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.keys.epochs import approval_parts, verify_new_epoch
+from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role
+from gemel.common.pki.members import Member, Members
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.pages import page
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import load_specification
 from gemel.common.wire.checkpoints import checkpoint_to_wire
-from gemel.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
+from gemel.protos.linkage.v1 import coordination_pb2, stewardship_pb2, stewardship_pb2_grpc
+
+# The stewards of the membership list, and whether they are as many as a specification requires.
+
+
+def steward_names(members: Members) -> tuple[str, ...]:
+    """Their names, in the order of the list."""
+    return tuple(member.name for member in members.with_role(Role.STEWARD))
+
+
+def require_stewards(signatures: int, members: Members) -> None:
+    """Refuse a specification that requires more signatures than the membership list has stewards.
+
+    One is not required of every list: a result that is held may wait until there is a steward.
+    """
+    found = len(steward_names(members))
+    if signatures > 1 and found < signatures:
+        raise GemelError(
+            ErrorCode.SPECIFICATION,
+            f"a release must be signed by {signatures} stewards, and the membership list has fewer",
+            where="assessment.signatures",
+            got=str(found),
+            remedy="make another steward a member, or amend the specification to `signatures: 1`",
+        )
+
+
+# Signed statements by which a project goes from one coordinator to another: verified here, kept by the store.
+
+HandOverRequest = coordination_pb2.HandOverRequest | stewardship_pb2.StewardHandOverRequest
+
+
+def hand_over(
+    service: ServiceContext, members: Members, signer: Member, name: str, former: str, request: HandOverRequest
+) -> Project:
+    """Take an offer of a project.
+
+    Parameters
+    ----------
+    members
+        The newest list.
+    signer, former
+        The caller, and the owner: the same for a coordinator, another for a steward.
+
+    Raises
+    ------
+    GemelError
+        PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the owner is a
+        member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
+    """
+    if signer.role is Role.STEWARD:
+        _require_gone(members, former, name)
+    if request.successor not in _coordinators(members):
+        raise parameter(
+            f"hand-over of {name}",
+            "the successor must be a coordinator in the membership list",
+            repr(request.successor[:40]),
+            "write its name as the membership list has it",
+        )
+    seen = service.store.ownership.checkpoint(request.seen)
+    statement = HandOver(name, former, request.successor, seen, normalized_reason(request.reason))
+    statement.verify(signer.identity, request.signature)
+    return service.store.ownership.hand_over(signer.role, signer.name, statement, request.signature)
+
+
+def take_over(
+    service: ServiceContext, members: Members, signer: Member, name: str, request: coordination_pb2.TakeOverRequest
+) -> Project:
+    """Make the caller the owner of a project that waits for it. The same again changes nothing.
+
+    Raises
+    ------
+    GemelError
+        NOT_ADMITTED for a steward's offer when the owner is a member again; AUDIT for an unknown checkpoint; SIGNATURE;
+        errors of `Ownership.take_over`.
+    """
+    project = service.store.projects.get(name)
+    if project.owner == signer.name:
+        return project
+    if project.hand_over is not None and project.hand_over.member != project.owner:
+        _require_gone(members, project.owner, name)
+    offered = b"" if project.hand_over is None else project.hand_over.signature
+    seen = service.store.ownership.checkpoint(request.seen)
+    statement = TakeOver(name, project.owner, signer.name, seen, offered)
+    statement.verify(signer.identity, request.signature)
+    digest, consented = request.specification_digest, request.epoch
+    signer.identity.verify(request.approval, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
+    opened, opening = project.new_epoch, request.epoch_signature
+    if opened is not None:
+        verify_new_epoch(signer.identity, opening, name, project.encoding_digest, opened.epoch, opened.reason)
+    return service.store.ownership.take_over(
+        statement, request.signature, digest, request.approval, consented, b"" if opened is None else opening
+    )
+
+
+def _coordinators(members: Members) -> set[str]:
+    return {member.name for member in members.with_role(Role.COORDINATOR)}
+
+
+def _require_gone(members: Members, owner: str, name: str) -> None:
+    if owner in _coordinators(members):
+        raise GemelError(
+            ErrorCode.NOT_ADMITTED,
+            "a steward hands a project over only where its owner is no longer a member",
+            where=name,
+            got=f"{owner}, which is one",
+            remedy=f"let {owner} hand it over: `gemel project hand-over`",
+        )
+
+
+def hand_over_to_wire(project: Project) -> coordination_pb2.HandOver | None:
+    """The offer that waits for its successor."""
+    pending = project.hand_over
+    if pending is None:
+        return None
+    statement = pending.statement
+    return coordination_pb2.HandOver(
+        former=statement.former,
+        successor=statement.successor,
+        member=pending.member,
+        reason=statement.reason,
+        seen=checkpoint_to_wire(statement.seen),
+        signature=pending.signature,
+        at_unix_ms=pending.at,
+    )
+
 
 # A held result that others have overtaken: what was released since it was assessed is compared before it is released.
 #

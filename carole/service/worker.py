@@ -24,8 +24,8 @@ from structlog.contextvars import bound_contextvars
 
 from gemel.carole.cluster.engine_section import DaskEngine, EngineConfiguration
 from gemel.carole.configuration import CaroleConfiguration, load_carole
-from gemel.carole.service.own_service import OwnAddress, OwnService
-from gemel.carole.service.stages import Stages
+from gemel.carole.service.health import OwnAddress, OwnService
+from gemel.carole.service.resolving import Stages
 from gemel.carole.service.supervisor import STORAGE_FAILED
 from gemel.carole.store import Store
 from gemel.carole.store.runs import Lease
@@ -178,7 +178,7 @@ class Worker:
 
     def _link(self, lease: Lease) -> None:
         from gemel.carole.service.computing import GaveWayError
-        from gemel.carole.service.linking import carry_out
+        from gemel.carole.service.resolving import carry_out
 
         log.info("run started", project=lease.project, attempt=lease.attempt)
         started = time.monotonic()

@@ -21,7 +21,7 @@ from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock, EncryptedPayloads
-from gemel.carole.store.release_record import record_release, released_counts
+from gemel.carole.store.releases import record_release, released_counts
 from gemel.carole.store.tables import (
     approvals,
     artifacts,

@@ -20,8 +20,7 @@ from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import counts_due
 from gemel.carole.store.retention import results_due, uploads_due
-from gemel.carole.store.run_queue import LEASE_MS
-from gemel.carole.store.runs import STAGE
+from gemel.carole.store.runs import LEASE_MS, STAGE
 from gemel.carole.store.tables import (
     audit_checkpoints,
     audit_witnesses,

@@ -16,17 +16,52 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import BigInteger, Connection, Select, cast, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, cast, exists, insert, select
 
 from gemel.carole.projects import Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
-from gemel.carole.store.release_record import COUNTS
 from gemel.carole.store.tables import audit, payloads, projects, releases, results, runs
 from gemel.carole.store.view import read_project
-from gemel.common.parties import CUSTODIANS
+from gemel.common.parties import CUSTODIANS, Role
+
+# What stays of a release when its project is erased: that it was made, and the counts of its tables.
+
+COUNTS = "counts"
+"""The recipient under which the counts of a run's tables are stored: no party's share."""
+
+
+def released_counts() -> ColumnElement[bool]:
+    """Whether a payload is the counts of a release."""
+    return exists().where(
+        results.c.payload == payloads.c.id, results.c.recipient == COUNTS, releases.c.run == results.c.run
+    )
+
+
+def record_release(connection: Connection, number: int, project: Project, run: str, at: int) -> None:
+    """Record a release in the transaction that makes it.
+
+    Parameters
+    ----------
+    number
+        The project's row.
+    at
+        Milliseconds since 1970.
+    """
+    days = connection.execute(select(projects.c.releases_days).where(projects.c.id == number)).scalar_one()
+    connection.execute(
+        insert(releases).values(
+            run=run,
+            project=number,
+            alice=project.approvals[Role.CUSTODIAN_A].member,
+            bob=project.approvals[Role.CUSTODIAN_B].member,
+            specification_digest=project.specification_digest,
+            at=at,
+            days=days,
+        )
+    )
 
 
 class Kept(StrEnum):

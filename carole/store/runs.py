@@ -13,22 +13,48 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, not_, or_, select, update
 
 from gemel.carole.projects import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State, operations
 from gemel.carole.projects.operations import Interruption
 from gemel.carole.projects.restoration import standstill
-from gemel.carole.store.artifacts import Artifacts
 from gemel.carole.store.changes import Change, Changes
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import of_custodians
-from gemel.carole.store.results import Results
-from gemel.carole.store.run_queue import LEASE_MS, PAUSE_MS, free, gave_way, waiting
+from gemel.carole.store.results import Artifacts, Results
 from gemel.carole.store.tables import projects, run_figures, runs
 from gemel.carole.store.view import not_found, read_project, run_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+
+# Which runs wait for a worker, and in which order.
+
+LEASE_MS = 60_000
+"""How long a worker may be silent before its run is taken again."""
+
+PAUSE_MS = 300_000
+"""How long a run that gave way is behind all others: its parties are looked for again as often."""
+
+
+def free(now: int) -> ColumnElement[bool]:
+    """Runs that are queued, or whose worker has been silent for too long."""
+    return or_(runs.c.state == int(RunState.QUEUED), and_(runs.c.state == int(RunState.RUNNING), _past(now)))
+
+
+def gave_way(now: int) -> ColumnElement[bool]:
+    """Runs that wait for another party, and gave way a while ago: a queued run has a stage for no other reason."""
+    return and_(runs.c.state == int(RunState.QUEUED), runs.c.stage != "", not_(_past(now)))
+
+
+def waiting(now: int) -> Select[tuple[str, str]]:
+    """Project and name of the runs that a worker may take."""
+    return select(projects.c.name, runs.c.run).join(projects).where(runs.c.active == 1, free(now))
+
+
+def _past(now: int) -> ColumnElement[bool]:
+    return or_(runs.c.lease_until.is_(None), runs.c.lease_until < now)
+
 
 STAGE = "stage "
 """Begins the name of a figure that is a stage's seconds."""

@@ -15,7 +15,6 @@ from gemel.carole.projects import Approval, PendingHandOver, Project, operations
 from gemel.carole.projects.operations import Outcome
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
-from gemel.carole.store.artifacts import Artifacts, row_of
 from gemel.carole.store.audit import checkpoint_of
 from gemel.carole.store.changes import Change, Changes
 from gemel.carole.store.clock_guard import ClockGuard
@@ -24,18 +23,16 @@ from gemel.carole.store.monitoring import Monitoring
 from gemel.carole.store.outbox import Outbox
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import Clock, EncryptedPayloads, newest
-from gemel.carole.store.quota import Quota
 from gemel.carole.store.registry import Registry
 from gemel.carole.store.releases import Releases
 from gemel.carole.store.restoring import Restorations
-from gemel.carole.store.results import Results
-from gemel.carole.store.retention import Retention
+from gemel.carole.store.results import Artifacts, Results, row_of
+from gemel.carole.store.retention import Retention, Sweeping, Swept, forget_writers
 from gemel.carole.store.runs import Runs
-from gemel.carole.store.sweeping import Sweeping, Swept, forget_writers
 from gemel.carole.store.tables import artifacts, audit_checkpoints, payloads
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.tenure import Renewal, Standing
-from gemel.carole.store.uploads import Uploads
+from gemel.carole.store.uploads import Quota, Uploads
 from gemel.carole.store.view import not_found, read_project, transfer_names
 from gemel.common.audit import Checkpoint
 from gemel.common.audit.checkpoint import LARGEST

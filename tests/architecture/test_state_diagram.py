@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gemel.carole.projects.diagram import state_diagram
-from gemel.carole.projects.state import State
+from gemel.carole.projects.project import State
 from tests.generated_docs import DOCS
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects.state import State
+from gemel.carole.projects.project import State
 from gemel.common.parties import Side
 from gemel.coordinator.client.client_configuration import template
 from tests.carole.deployment import SPECIFICATION, Deployment

@@ -9,36 +9,37 @@ from gemel.carole.projects.operations.consent import (
     MAX_MESSAGE_BYTES,
     amend,
     approve,
+    hand_over,
     key_mismatch,
+    open_epoch,
     post_message,
     report_keys,
+    take_over,
 )
-from gemel.carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
-from gemel.carole.projects.operations.declining import decline
-from gemel.carole.projects.operations.ending import acknowledge, erase, expire_result
-from gemel.carole.projects.operations.epochs import open_epoch
+from gemel.carole.projects.operations.contribution import begin_upload, commit_upload, decline, expire_upload
 from gemel.carole.projects.operations.linking import (
     MAX_ATTEMPTS,
     Interruption,
     fail_run,
     finish_run,
+    join_rows,
+    request_row_handles,
     requeue_run,
+    require_waiting,
+    resolve_run,
     start_run,
+    submit_row_handles,
     take_run,
 )
 from gemel.carole.projects.operations.outcome import Detail, Entry, Outcome
-from gemel.carole.projects.operations.ownership import hand_over, take_over
-from gemel.carole.projects.operations.resolving import (
-    join_rows,
-    request_row_handles,
-    require_waiting,
-    resolve_run,
-    submit_row_handles,
-)
-from gemel.carole.projects.operations.restoring import decide_restore
-from gemel.carole.projects.operations.stewardship import override, refuse
-from gemel.carole.projects.operations.variables import (
+from gemel.carole.projects.operations.release import (
+    acknowledge,
+    decide_restore,
+    erase,
+    expire_result,
+    override,
     receive_variables,
+    refuse,
     require_receivable,
     require_sendable,
     send_variables,

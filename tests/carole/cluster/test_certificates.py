@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from gemel.carole.cluster.certificates import make_certificates
+from gemel.carole.cluster.tls import make_certificates
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.certificates import load_certificate
 

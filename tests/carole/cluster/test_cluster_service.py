@@ -12,7 +12,7 @@ from benchmarks._cluster_processes import ClusterProcesses
 from gemel.carole.projects import RunState
 from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor
-from gemel.carole.store.artifacts import rows_of
+from gemel.carole.store.results import rows_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Side
@@ -56,7 +56,7 @@ def compared(carole: Deployment, run: str) -> list[list[int]]:
     """The rows that custodians are asked for after the first half of a run, in their order."""
     eventually(lambda: carole.store.runs.get("trial", run).state not in (RunState.QUEUED, RunState.RUNNING))
     assert carole.store.runs.get("trial", run).state is RunState.RESOLVING, carole.store.runs.get("trial", run)
-    found = [carole.store.artifacts.read(run, rows_of(side)) for side in Side]
+    found = [carole.store.results.read(run, rows_of(side)) for side in Side]
     return [RowHandlesRequest.unpack(content).rows.tolist() for content in found if content is not None]
 
 

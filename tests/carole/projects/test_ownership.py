@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gemel.carole.projects import JoinedBy, PendingHandOver, Project, RestoreDecision, RunState, State, operations
-from gemel.carole.projects.ownership import waits_for
 from gemel.carole.projects.restoration import awaited, lost_runs
-from gemel.carole.projects.transitions import OWNER, TRANSITIONS, Action
+from gemel.carole.projects.transitions import OWNER, TRANSITIONS, Action, waits_for
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, opened, taken

@@ -19,7 +19,7 @@ import pytest
 
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.projects import Grant, KeyReport, Policy, RunState, State
-from gemel.carole.service.linking import carry_out
+from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
 from gemel.common.disclosure_measures import MEASURES
@@ -310,7 +310,7 @@ DYING_WORKER = """\
 import os, signal, sys
 from gemel.carole.configuration import load_carole
 from gemel.carole.service import ending, worker
-from gemel.carole.service.own_service import OwnAddress, OwnService
+from gemel.carole.service.health import OwnAddress, OwnService
 from gemel.carole.store import changes, runs
 from pathlib import Path
 

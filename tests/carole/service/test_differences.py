@@ -15,7 +15,7 @@ from sqlalchemy import text as statement
 
 from gemel.carole.configuration import load_carole
 from gemel.carole.projects import Policy, State
-from gemel.carole.service.linking import carry_out
+from gemel.carole.service.resolving import carry_out
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification

@@ -16,8 +16,8 @@ from gemel.carole.engine.resolution.resolution_request import unpack_request
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects import State
-from gemel.carole.service.linking import carry_out
-from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
+from gemel.carole.service.resolving import carry_out
+from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification
@@ -80,7 +80,7 @@ def carried_out(
     if mode == "open":
         assert links
         return done.run
-    requested = carole.store.artifacts.read(done.run, RESOLUTION_REQUEST)
+    requested = carole.store.results.read(done.run, RESOLUTION_REQUEST)
     assert requested is not None
     reported = {side: tell(carole, done.run, side, given[side]) for side in Side}
     for side in Side:

@@ -12,8 +12,8 @@ import pytest
 
 from gemel.carole.engine.run.archive import packed, unpacked
 from gemel.carole.projects import Policy, State
-from gemel.carole.service.linking import carry_out
-from gemel.carole.store.artifacts import RESOLUTION_RESULT
+from gemel.carole.service.resolving import carry_out
+from gemel.carole.store.results import RESOLUTION_RESULT
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.transfer import Content
 from gemel.common.specification import Specification

@@ -14,7 +14,7 @@ from sqlalchemy import insert, update
 from gemel.carole.projects import State
 from gemel.carole.projects.operations import Entry
 from gemel.carole.projects.transitions import Action
-from gemel.carole.service import statuses
+from gemel.carole.service import wire as statuses
 from gemel.carole.store import Store, audit
 from gemel.carole.store.tables import approvals, projects
 from gemel.common.errors import ErrorCode, GemelError

@@ -27,7 +27,8 @@ SLOW, QUICK = "slow", ("quick-1", "quick-2", "quick-3")
 STANDS = """\
 # The worker, which stands still when it has begun a run of the project `slow`.
 import os, signal, sys
-from gemel.carole.service import linking, worker
+from gemel.carole.service import (worker)
+from gemel.carole.service import resolving as linking
 real = linking.carry_out
 def carry_out(store, lease, *arguments, **named):
     if lease.project == "slow":

@@ -10,7 +10,7 @@ import pytest
 
 from gemel.carole.projects import Project
 from gemel.carole.service.manifest import check_manifest
-from gemel.carole.store.payloads.integrity import layout_from_text, layout_to_text, sealed_seeds_from_text
+from gemel.carole.store.payloads.stored_sets import layout_from_text, layout_to_text, sealed_seeds_from_text
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout, sample_rows

@@ -16,7 +16,7 @@ from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.run.probability_classes import FEWEST
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from gemel.carole.service.shares import shares
+from gemel.carole.service.ending import shares
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext, open_sealed
 from gemel.common.keys.sealing_key import SealingKey

@@ -130,7 +130,7 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
         "import os, sys\n"
         "from pathlib import Path\n"
         "from gemel.carole.configuration import load_carole\n"
-        "from gemel.carole.service.own_service import OwnAddress, OwnService\n"
+        "from gemel.carole.service.health import OwnAddress, OwnService\n"
         "from gemel.carole.service.worker import Worker\n"
         "configuration = load_carole(Path(sys.argv[2]))\n"
         "worker = Worker(configuration, sys.argv[4], sys.argv[6], OwnService(configuration, OwnAddress()))\n"

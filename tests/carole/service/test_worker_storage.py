@@ -30,7 +30,8 @@ STOPS = """\
 # The worker, which stands still when it has begun a run, the first time.
 import os, signal, sys
 from pathlib import Path
-from gemel.carole.service import linking, worker
+from gemel.carole.service import (worker)
+from gemel.carole.service import resolving as linking
 real = linking.carry_out
 def carry_out(*arguments, **named):
     marker = Path(sys.argv[0]).with_name("stopped")

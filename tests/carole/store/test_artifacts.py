@@ -11,7 +11,7 @@ import pytest
 from gemel.carole.projects import JoinedBy, Project, RunState, State, operations
 from gemel.carole.projects.operations import Outcome
 from gemel.carole.store import Store
-from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content

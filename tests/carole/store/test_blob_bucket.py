@@ -16,7 +16,7 @@ from gemel.carole.store import Store
 from gemel.carole.store.backup import back_up, restore
 from gemel.carole.store.payloads import blob_bucket
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.payload_source import PayloadSource
+from gemel.carole.store.payloads.payload_reader import PayloadSource
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
 from gemel.common.errors import ErrorCode, GemelError

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from gemel.carole.projects import State
 from gemel.carole.store import Store
-from gemel.carole.store.payloads import chunk_packing
+from gemel.carole.store.payloads import stored_sets as chunk_packing
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.chunk_packing import groups
 from gemel.carole.store.payloads.encrypted_payloads import StoredChunk
+from gemel.carole.store.payloads.stored_sets import groups
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import OVERHEAD_BYTES
 from gemel.common.parties import Role, Side

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from gemel.carole.store import Store
-from gemel.carole.store.former_projects import DAYS, FormerProjects
+from gemel.carole.store.registry import DAYS, FormerProjects
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.common.parties import Role
 from tests.carole.store.conftest import Clock

@@ -9,7 +9,7 @@ import pytest
 
 from gemel.carole.projects import Grant, Project, State
 from gemel.carole.store import Store
-from gemel.carole.store.quota import Quota
+from gemel.carole.store.uploads import Quota
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
 from gemel.carole.store import Store
-from gemel.carole.store.payloads import chunk_packing
+from gemel.carole.store.payloads import stored_sets as chunk_packing
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import OVERHEAD_BYTES

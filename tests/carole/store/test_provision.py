@@ -14,8 +14,7 @@ from sqlalchemy import text
 from gemel.carole.projects import RunState
 from gemel.carole.store import Store, tenure
 from gemel.carole.store.database import Database
-from gemel.carole.store.payloads.blob_folder import IDENTITY
-from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.blobs import IDENTITY, Blobs
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Renewal, Standing

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gemel.carole.store import Store
-from gemel.carole.store.quota import Quota
+from gemel.carole.store.uploads import Quota
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock

@@ -11,8 +11,7 @@ from sqlalchemy import text
 from gemel.carole.projects import KeyReport, Policy, PolicyDecision, ReleaseSignature, RunState, State
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
-from gemel.carole.store.release_record import COUNTS
-from gemel.carole.store.releases import Kept
+from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.runs import OvertakenError
 from gemel.common.errors import ErrorCode, GemelError

@@ -13,8 +13,7 @@ from gemel.carole.projects import Policy, PolicyDecision, RunState, State
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.backup import back_up, restore
 from gemel.carole.store.database import Database
-from gemel.carole.store.release_record import COUNTS
-from gemel.carole.store.releases import Kept
+from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.restoring import declare_restored
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.store import milliseconds

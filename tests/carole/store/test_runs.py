@@ -12,8 +12,7 @@ from gemel.carole.projects import Approval, Policy, RunState, State, operations
 from gemel.carole.projects.operations import MAX_ATTEMPTS, Interruption
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store
-from gemel.carole.store.run_queue import LEASE_MS, PAUSE_MS
-from gemel.carole.store.runs import Lease
+from gemel.carole.store.runs import LEASE_MS, PAUSE_MS, Lease
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gemel.carole.store import Store
-from gemel.carole.store.payloads import payload_source
+from gemel.carole.store.payloads import payload_reader as payload_source
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.payload_source import PayloadSource, provide
+from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
 from gemel.carole.store.payloads.stored_sets import SetElsewhere, StoredContribution
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import DataKey, Vault

@@ -20,8 +20,8 @@ from gemel.carole.projects import State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.database import Database
+from gemel.carole.store.retention import Swept
 from gemel.carole.store.runs import Lease
-from gemel.carole.store.sweeping import Swept
 from gemel.carole.store.tables import chunks, payloads
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
