@@ -1,7 +1,7 @@
 """The transitions of a project: one table of who may do what in which state, and where it leads.
 
 `permit` decides whether an action may happen, `arrive` gives the state after it. `operations` holds the effect of each
-action on the project; nothing else changes one. `diagram` draws the table.
+action on the project; nothing else changes one.
 """
 
 from __future__ import annotations

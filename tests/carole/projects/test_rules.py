@@ -36,7 +36,6 @@ from gemel.carole.projects import (
     Upload,
     operations,
 )
-from gemel.carole.projects.diagram import state_diagram
 from gemel.carole.projects.operations import MAX_ATTEMPTS, Entry, Interruption, Outcome
 from gemel.carole.projects.tasks import TaskKind, blocking_error, choose, is_over, next_task
 from gemel.carole.projects.transitions import OWNER, SYSTEM, TRANSITIONS, Action, permit
@@ -45,6 +44,7 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
+from tests.generated_docs import state_diagram
 
 DIGEST, OTHER, THIRD = b"\1" * 32, b"\2" * 32, b"\3" * 32
 GOOD, BAD = PolicyDecision({"risk": 0.1}, (), b"r" * 32), PolicyDecision({"risk": 0.5}, ("risk",), b"r" * 32)
