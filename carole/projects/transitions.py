@@ -147,14 +147,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     # Consent to an amended specification leads back to the project's state before the amendment: existing keys and
     # contributions need not be made again.
     *(
-        _row(
-            Action.APPROVE,
-            _OWNER | _CUSTODIANS,
-            {State.DRAFT},
-            arrives,
-            "consented to the specification",
-            when,
-        )
+        _row(Action.APPROVE, _OWNER | _CUSTODIANS, {State.DRAFT}, arrives, "consented to the specification", when)
         for arrives, when in (
             (State.CONTRIBUTED, _ALL_AGAIN),
             (State.KEYED, _APPROVED_AGAIN),
@@ -202,14 +195,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         _SAME_KEYS,
     ),
     _row(Action.BEGIN_UPLOAD, _CUSTODIANS, {State.KEYED}, None, "started an upload"),
-    _row(
-        Action.COMMIT_UPLOAD,
-        _CUSTODIANS,
-        {State.KEYED},
-        State.CONTRIBUTED,
-        "completed an upload",
-        _BOTH_CONTRIBUTED,
-    ),
+    _row(Action.COMMIT_UPLOAD, _CUSTODIANS, {State.KEYED}, State.CONTRIBUTED, "completed an upload", _BOTH_CONTRIBUTED),
     _row(Action.START_RUN, _OWNER, {State.CONTRIBUTED}, None, "requested a run"),
     _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "started work on the run"),
     # Where a worker has died or lost its lease: queued again while attempts are left, else given up.

@@ -123,9 +123,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         entries = ((project.name, self._status(project, member, former)) for project in listed)
         projects, following = page(entries, request.maximum)
         return coordination_pb2.ListProjectsResponse(
-            projects=projects,
-            next=following,
-            certificates=endings_to_wire(self._service.endings()),
+            projects=projects, next=following, certificates=endings_to_wire(self._service.endings())
         )
 
     def StartRun(  # noqa: N802

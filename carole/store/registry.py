@@ -304,8 +304,7 @@ class Registry:
         Errors as `operations.open_epoch`, and NOT_FOUND.
         """
         return self._changes.apply(
-            name,
-            lambda project, now: operations.open_epoch(project, NewEpoch(epoch, member, reason, signature, now)),
+            name, lambda project, now: operations.open_epoch(project, NewEpoch(epoch, member, reason, signature, now))
         )
 
     def decline(self, name: str, side: Side, member: str, digest: bytes, reason: str, signature: bytes) -> Project:

@@ -211,15 +211,7 @@ def _traces(connection: Connection) -> Iterator[ReleaseTrace]:
     for row in connection.execute(query):
         kept = Kept.NONE if row.payload is None else Kept.COUNTS if row.readable else Kept.EXPIRED
         yield ReleaseTrace(
-            row.run,
-            row.name,
-            row.owner,
-            row.alice,
-            row.bob,
-            bytes(row.specification_digest),
-            row.links,
-            row.at,
-            kept,
+            row.run, row.name, row.owner, row.alice, row.bob, bytes(row.specification_digest), row.links, row.at, kept
         )
 
 

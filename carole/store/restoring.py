@@ -155,13 +155,7 @@ class Restorations:
             sealed = decision.runs.items() if role in CUSTODIANS else ()
             fetched = frozenset(run for run, root in sealed if root and root == _root(connection, run, role))
         made = RestoreDecision(
-            decision.restoration,
-            role,
-            member,
-            decision.accept,
-            decision.reason,
-            frozenset(decision.runs),
-            fetched,
+            decision.restoration, role, member, decision.accept, decision.reason, frozenset(decision.runs), fetched
         )
         details = _details(made, decision, signature)
         if made.accepted and (held is None or not concerns(held, role, member)):

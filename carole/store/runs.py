@@ -258,8 +258,7 @@ class Runs:
             NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
         return self._changes.apply(
-            name,
-            lambda project, now: operations.override(project, replace(given, at=now), reason, stewards),
+            name, lambda project, now: operations.override(project, replace(given, at=now), reason, stewards)
         )
 
     def refuse(self, name: str, given: ReleaseSignature, reason: str) -> Project:
@@ -327,12 +326,7 @@ class Runs:
 
 
 def _mine(lease: Lease) -> tuple[Any, ...]:
-    return (
-        runs.c.run == lease.run,
-        runs.c.active == 1,
-        runs.c.owner == lease.owner,
-        runs.c.attempt == lease.attempt,
-    )
+    return (runs.c.run == lease.run, runs.c.active == 1, runs.c.owner == lease.owner, runs.c.attempt == lease.attempt)
 
 
 def _run(project: Project, name: str) -> Run:

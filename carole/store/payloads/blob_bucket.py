@@ -225,10 +225,7 @@ def _credentials(file: Path | None) -> dict[str, Any]:
     try:
         read.read_string(_text(file, "the credentials of the object store"))
         found = read["default"]
-        given = {
-            "access_key_id": found["aws_access_key_id"],
-            "secret_access_key": found["aws_secret_access_key"],
-        }
+        given = {"access_key_id": found["aws_access_key_id"], "secret_access_key": found["aws_secret_access_key"]}
         return {**given, **({"session_token": token} if (token := found.get("aws_session_token")) else {})}
     except (configparser.Error, KeyError):
         raise GemelError(

@@ -64,9 +64,7 @@ def test_where_one_signature_is_required_the_log_is_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "stewards",
-    [{"second": "bb"}, {"steward": "cc", "second": "bb"}],
-    ids=["has left", "has another identity"],
+    "stewards", [{"second": "bb"}, {"steward": "cc", "second": "bb"}], ids=["has left", "has another identity"]
 )
 def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards: dict[str, str]) -> None:
     project = signed(held(), "steward").project

@@ -169,14 +169,8 @@ def test_a_manifest_for_something_else_is_refused_before_any_chunk(deployment: D
         (ErrorCode.NOT_ADMITTED, {"manifest_side": Side.BOB}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(*part.fields[:-1])}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(*reversed(part.fields))}),
-        (
-            ErrorCode.ENCODING_MISMATCH,
-            {"layout": with_fields(replace(part.fields[0], bits=512), *part.fields[1:])},
-        ),
-        (
-            ErrorCode.ENCODING_MISMATCH,
-            {"layout": with_fields(replace(part.fields[0], name="other"), *part.fields[1:])},
-        ),
+        (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(replace(part.fields[0], bits=512), *part.fields[1:])}),
+        (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(replace(part.fields[0], name="other"), *part.fields[1:])}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": Layout((replace(part, blocks=()),))}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": Layout((part, SetLayout("born", 10, part.fields[:1], ())))}),
         (ErrorCode.UPLOAD_LIMIT, {"layout": Layout((replace(part, rows=6_000_000),))}),

@@ -42,9 +42,7 @@ def test_a_refusal_is_signed_audited_and_shown_with_its_reason_to_the_coordinato
     assert (status.state, status.sides[0].declined) == (project_pb2.PROJECT_STATE_APPROVED, False)
 
 
-def test_withdrawn_uploads_and_what_an_unreleased_run_made_of_them_are_erased(
-    held: tuple[Deployment, str],
-) -> None:
+def test_withdrawn_uploads_and_what_an_unreleased_run_made_of_them_are_erased(held: tuple[Deployment, str]) -> None:
     deployment, run = held
     report = steward(deployment).report("trial", run)
     before = len(list((deployment.root / "store" / "blobs").rglob("*.chunk"))) or len(_files(deployment))

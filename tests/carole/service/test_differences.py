@@ -53,11 +53,7 @@ class Contribution(trial.Contribution):
 
 
 def run(
-    carole: Deployment,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    text: str = PLAIN,
-    changed: int | None = None,
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, name: str, text: str = PLAIN, changed: int | None = None
 ) -> str:
     """A project from its creation to the end of its run; the run."""
     text = text.replace("project: trial", f"project: {name}")

@@ -27,9 +27,7 @@ def test_both_blocks_of_the_manual_are_valid() -> None:
     assert [place.vault is None for place in read if place is not None] == [True, False]
 
 
-def test_what_the_file_wrapped_is_read_and_linked_under_the_token(
-    tmp_path: Path,
-) -> None:
+def test_what_the_file_wrapped_is_read_and_linked_under_the_token(tmp_path: Path) -> None:
     uploads = {side: make_upload(side, people(400, offset=200 * k), side[0] * 32)[0] for k, side in enumerate(Side)}
     made = provision(tmp_path / "parties")
     deployment = Deployment(made, tmp_path / "carole")

@@ -180,11 +180,7 @@ def test_a_log_signed_again_by_carole_is_found_with_kept_checkpoints(
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_database_rolled_back_to_a_copy_and_a_log_started_again(
-    tmp_path: Path,
-    identity: Identity,
-    open_store: Callable[[], Store],
-    url: str,
-    small: dict[Side, Contribution],
+    tmp_path: Path, identity: Identity, open_store: Callable[[], Store], url: str, small: dict[Side, Contribution]
 ) -> None:
     store = open_store()
     store.projects.create(NEW, "coordinator")
@@ -235,10 +231,7 @@ def test_proofs_on_request(filled: Store) -> None:
         for entry in filled.audit.entries()[:old]:
             tree.append(entry.leaf)
         assert verify_consistency(old, shown.size, tree.root, shown.root, proof)
-    for call in (
-        lambda: filled.audit.proof(3, shown.size + 1),
-        lambda: filled.audit.continued(shown.size + 1),
-    ):
+    for call in (lambda: filled.audit.proof(3, shown.size + 1), lambda: filled.audit.continued(shown.size + 1)):
         with pytest.raises(GemelError) as caught:
             call()
         assert caught.value.code is ErrorCode.AUDIT

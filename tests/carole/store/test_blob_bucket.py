@@ -211,10 +211,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(
     given.put(store, Side.ALICE, UPLOADS[Side.ALICE], 0)
 
     def fails(match: str) -> None:
-        for attempt in (
-            lambda: given.put(store, Side.ALICE, UPLOADS[Side.ALICE], 1),
-            store.monitoring.check_blobs,
-        ):
+        for attempt in (lambda: given.put(store, Side.ALICE, UPLOADS[Side.ALICE], 1), store.monitoring.check_blobs):
             with refused(ErrorCode.DATABASE, match) as _:
                 attempt()
 

@@ -42,10 +42,7 @@ def sent(store: Store, contribution: Contribution) -> None:
 
 
 def test_a_committed_upload_is_a_few_files(
-    open_store: Callable[[], Store],
-    given_alice: Contribution,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    open_store: Callable[[], Store], given_alice: Contribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_store()
     sent(store, given_alice)

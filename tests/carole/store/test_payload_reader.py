@@ -162,11 +162,7 @@ def change_a_digest(blobs: Path, url: str) -> None:
 
 @pytest.mark.parametrize("damage", [flip, swap_bytes, put_the_other_sides, swap_rows, change_a_digest])
 def test_a_damaged_chunk_is_an_error_and_the_others_can_be_read(
-    ready: Store,
-    contributions: dict[Side, Contribution],
-    url: str,
-    tmp_path: Path,
-    damage: Callable[[Path, str], None],
+    ready: Store, contributions: dict[Side, Contribution], url: str, tmp_path: Path, damage: Callable[[Path, str], None]
 ) -> None:
     damage(tmp_path / "blobs", url)
     sent = contributions[Side.ALICE].payload

@@ -93,11 +93,7 @@ def with_known(seed: int, records: int, counts: np.ndarray) -> Contribution:
     rest = [SignatureSet(TRAINING, 4, {}, {}, codes), SignatureSet(JOINT, 4, {}, {}, codes, counts=counts)]
     if records:
         own = {"age": VariableCodes(3, np.zeros(records, dtype=np.int16))}
-        rest = [
-            SignatureSet(SAMPLES, 300, given.sets[0].fields, {}),
-            SignatureSet(CODES, records, {}, {}, own),
-            *rest,
-        ]
+        rest = [SignatureSet(SAMPLES, 300, given.sets[0].fields, {}), SignatureSet(CODES, records, {}, {}, own), *rest]
     rule = "born" if records else ""
     return repacked(given, (replace(given.sets[0], rule=rule), *rest), records)
 
