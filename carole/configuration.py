@@ -223,13 +223,7 @@ class CaroleConfiguration(Configuration):
 
 
 def load_carole(path: Path) -> CaroleConfiguration:
-    """Read ``carole.yaml``.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, with every error by line and key.
-    """
+    """Read ``carole.yaml``. Raises CONFIGURATION, with every error by line and key."""
     return load_configuration(path, CaroleConfiguration)
 
 

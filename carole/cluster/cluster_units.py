@@ -167,10 +167,7 @@ class ClusterUnits:
     def room_for(self, unit_bytes: int, budget: MemoryBudget) -> int:
         """Twice as many units as there are threads, so that none waits for the next one; nothing is reserved here.
 
-        Raises
-        ------
-        GemelError
-            MEMORY if the threads of a worker together need more than `engine.worker_memory`.
+        Raises MEMORY if the threads of a worker together need more than `engine.worker_memory`.
         """
         needed = max(self._threads) * unit_bytes
         if needed > self._engine.worker_bytes:
@@ -193,11 +190,8 @@ class ClusterUnits:
 def cluster_units(engine: DaskEngine, references: Sequence[SetReference]) -> Iterator[UnitPool]:
     """Connect to a scheduler for a run that reads such sets; every worker has the same installation and can read them.
 
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING without the extra `cluster`; as `require_admitted`; CONFIGURATION for a worker of another
-        installation; the errors of a worker that cannot read the sets; UNAVAILABLE if there is no worker.
+    Raises MODULE_MISSING without the extra `cluster`; as `require_admitted`; CONFIGURATION for a worker of another
+    installation; the errors of a worker that cannot read the sets; UNAVAILABLE if there is no worker.
     """
     use_dask()
     require_admitted(engine.address, engine)

@@ -83,10 +83,7 @@ def use_dask() -> None:
 def security(credentials: Credentials) -> Security:
     """TLS by these files, for a client, a scheduler or a worker.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if one cannot be read, or the key's file is open to others.
+    Raises CONFIGURATION if one cannot be read, or the key's file is open to others.
     """
     from distributed.security import Security
 

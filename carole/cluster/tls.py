@@ -27,11 +27,8 @@ _ISSUE = "issue certificates of scheduler, workers and Carole by the same author
 def require_admitted(address: str, credentials: Credentials) -> None:
     """Refuse a scheduler that this process does not admit, or that does not admit it.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for files that cannot be used; CERTIFICATE if either side refuses the other's certificate;
-        UNAVAILABLE if there is no answer.
+    Raises CONFIGURATION for files that cannot be used; CERTIFICATE if either side refuses the other's certificate;
+    UNAVAILABLE if there is no answer.
     """
     credentials.check()
     context = _context(credentials)
@@ -100,10 +97,7 @@ CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:
     """Make an authority in a folder, unless there is one, and certificates of those who have none; their names.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for a name that is none; CONFIGURATION if the folder cannot be written.
+    Raises PARAMETER for a name that is none; CONFIGURATION if the folder cannot be written.
     """
     made = []
     try:

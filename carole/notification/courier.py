@@ -34,12 +34,8 @@ def pause(attempts: int) -> float:
 def send(way: WayConfiguration, message: Message, stopping: threading.Event) -> None:
     """Send a message by its way.
 
-    Raises
-    ------
-    DeliveryError
-        If it was not taken, or not in time.
-    GemelError
-        CONFIGURATION for a file of the way's that cannot be used.
+    Raises `DeliveryError` if it was not taken, or not in time. Raises CONFIGURATION for a file of the way's that cannot
+    be used.
     """
     if isinstance(way, CommandWay):
         command.run(way, message, stopping)

@@ -155,13 +155,7 @@ class Notifier:
         self._reading = Periodic("notify", LOOK_SECONDS, self._read)
 
     def start(self) -> None:
-        """Begin where the former Carole stopped; without a way, forget what waits.
-
-        Raises
-        ------
-        GemelError
-            DATABASE, BUSY.
-        """
+        """Begin where the former Carole stopped; without a way, forget what waits. Raises DATABASE, BUSY."""
         if not self._ways:
             self._store.outbox.end()
             return
@@ -183,13 +177,7 @@ class Notifier:
             courier.stop()
 
     def collect(self) -> None:
-        """Put into the outbox what has happened since the last time.
-
-        Raises
-        ------
-        GemelError
-            DATABASE, BUSY.
-        """
+        """Put into the outbox what has happened since the last time. Raises DATABASE, BUSY."""
         while entries := self._store.outbox.entries(self._position, _BATCH):
             made = self._notices(messages(entries, self._store.projects.get, self._names))
             self._position = entries[-1].sequence

@@ -73,13 +73,7 @@ class TlsWay(Way):
     """Certificates of the authorities of the receiver's certificate, in PEM; by default those that everyone trusts."""
 
     def context(self) -> ssl.SSLContext:
-        """By which the receiver's certificate is verified.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the authorities cannot be read.
-        """
+        """By which the receiver's certificate is verified. Raises CONFIGURATION if the authorities cannot be read."""
         try:
             return ssl.create_default_context(cafile=None if self.authorities is None else str(self.authorities))
         except ssl.SSLError:
@@ -114,13 +108,7 @@ class WebhookWay(TlsWay):
         return f"webhook {self.url}"
 
     def secret(self) -> bytes:
-        """The secret, without white space around it.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION.
-        """
+        """The secret, without white space around it. Raises CONFIGURATION."""
         found = read_private(self.secret_file, "the secret of a webhook").strip()
         if len(found) < MIN_SECRET_BYTES:
             raise GemelError(
@@ -176,13 +164,7 @@ class MailWay(TlsWay):
         return f"email {' '.join(self.to)}"
 
     def password(self) -> str:
-        """The password, or nothing.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION.
-        """
+        """The password, or nothing. Raises CONFIGURATION."""
         if self.password_file is None:
             return ""
         try:

@@ -69,10 +69,7 @@ class Line:
     def open(self, host: str, port: int, seconds: float, context: ssl.SSLContext | None = None) -> socket.socket:
         """Connect, by TLS where there is a context; no step of it may be silent for longer than `seconds`.
 
-        Raises
-        ------
-        OSError
-            If that fails, an `ssl.SSLError` also for a certificate that is not the host's.
+        Raises `OSError` if that fails, an `ssl.SSLError` also for a certificate that is not the host's.
         """
         raw = socket.create_connection((host, port), seconds)
         # Of the same connection: while TLS begins, the first socket is no longer one, and the next not there yet.
@@ -114,12 +111,8 @@ def written(way: MailWay, message: Message) -> EmailMessage:
 def send(way: MailWay, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
     """Send it; it is sent once the server has accepted it for any of its recipients.
 
-    Raises
-    ------
-    DeliveryError
-        If the server does not accept it in time, or offers no TLS where it has to.
-    GemelError
-        CONFIGURATION for a password or authorities that cannot be read.
+    Raises `DeliveryError` if the server does not accept it in time, or offers no TLS where it has to. Raises
+    CONFIGURATION for a password or authorities that cannot be read.
     """
     password, context = way.password(), way.context()
     # The machine's name as it is: that of the resolver may take long to come.
@@ -207,10 +200,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 def run(way: CommandWay, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
     """Start the program and wait for its end, which is to be status 0. What it leaves running is killed.
 
-    Raises
-    ------
-    DeliveryError
-        If it cannot be started, ends otherwise, or does not end in time.
+    Raises `DeliveryError` if it cannot be started, ends otherwise, or does not end in time.
     """
     try:
         # Beside gRPC's threads, as a worker is started again: without code of its own between fork and exec, none of

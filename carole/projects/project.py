@@ -189,35 +189,24 @@ class Run:
 
 @dataclass(frozen=True)
 class PolicyDecision:
-    """The result of assessing a run's combined output.
-
-    Attributes
-    ----------
-    measures
-        Each measure's value, as compared with its limit.
-    breaches
-        The measures above their limits.
-    report
-        SHA-256 of the report.
-    compared, unseen
-        Earlier releases of the same custodians: those that the result was compared with, and those that it could not
-        be compared with.
-    reason
-        What a breach consists in, where there is more to say than the measure; it names no value.
-    coarsened
-        By variable the step of `assessment.protect` by which it is released coarsened; the measures are of that.
-    breached_before
-        The measures that were above their limits before it was coarsened.
-    """
+    """The result of assessing a run's combined output."""
 
     measures: Mapping[str, float]
+    """Each measure's value, as compared with its limit."""
     breaches: tuple[str, ...]
+    """The measures above their limits."""
     report: bytes
+    """SHA-256 of the report."""
     compared: int = 0
     unseen: int = 0
+    """`compared`, `unseen`: earlier releases of the same custodians: those that the result was compared with, and those
+    that it could not be compared with."""
     reason: str = ""
+    """What a breach consists in, where there is more to say than the measure; it names no value."""
     coarsened: Mapping[str, str] = field(default_factory=dict)
+    """By variable the step of `assessment.protect` by which it is released coarsened; the measures are of that."""
     breached_before: tuple[str, ...] = ()
+    """The measures that were above their limits before it was coarsened."""
 
 
 @dataclass(frozen=True)
@@ -273,73 +262,53 @@ class RestoreDecision:
 
 @dataclass(frozen=True)
 class Project:
-    """A project's state.
-
-    Attributes
-    ----------
-    name, specification_digest, encoding_digest, epoch
-        Identity of the project. An epoch is one agreed seed.
-    grants
-        What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's.
-    owner
-        The coordinator that it belongs to, in the membership list.
-    hand_over
-        The offer to another coordinator that waits to be taken.
-    new_epoch
-        What has opened the present epoch; None in the first.
-    approvals
-        By role.
-    declines
-        Of the specification, by those who have not approved it since.
-    messages
-        The seed agreement's mailbox, by sender and kind.
-    reports
-        Each custodian's key report.
-    uploads
-        The newest upload of each custodian: the committed one where there is one.
-    pending
-        Beside a committed upload, the one in progress that will replace it.
-    runs
-        Oldest first.
-    acknowledged
-        Sides that have confirmed that they hold their share of the newest released run.
-    transfers
-        Whose columns the specification grants to whom, in its order.
-    sent, received
-        Those of the newest released run that have been sent, and of these those that have been received.
-    policy
-        What the specification requires before a release.
-    restoration
-        Sequence number of the newest restoration of the store since the project was created; 0 if there was none.
-    restore_decisions
-        The parties' decisions on this restoration and former ones, oldest first (see `restoration`).
-    """
+    """A project's state."""
 
     name: str
     specification_digest: bytes
     encoding_digest: bytes
     grants: Mapping[Role, Grant]
+    """What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's."""
     state: State = State.DRAFT
     epoch: int = 1
+    """`name`, `specification_digest`, `encoding_digest`, `epoch`: identity of the project. An epoch is one agreed
+    seed."""
     owner: str = ""
+    """The coordinator that it belongs to, in the membership list."""
     hand_over: PendingHandOver | None = None
+    """The offer to another coordinator that waits to be taken."""
     new_epoch: NewEpoch | None = None
+    """What has opened the present epoch; None in the first."""
     approvals: Mapping[Role, Approval] = field(default_factory=lambda: MappingProxyType({}))
+    """By role."""
     declines: Mapping[Side, Decline] = field(default_factory=lambda: MappingProxyType({}))
+    """Of the specification, by those who have not approved it since."""
     messages: Mapping[tuple[Side, MessageKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    """The seed agreement's mailbox, by sender and kind."""
     reports: Mapping[Side, KeyReport] = field(default_factory=lambda: MappingProxyType({}))
+    """Each custodian's key report."""
     uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
+    """The newest upload of each custodian: the committed one where there is one."""
     pending: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
+    """Beside a committed upload, the one in progress that will replace it."""
     runs: tuple[Run, ...] = ()
+    """Oldest first."""
     acknowledged: frozenset[Side] = frozenset()
+    """Sides that have confirmed that they hold their share of the newest released run."""
     transfers: tuple[Transfer, ...] = ()
+    """Whose columns the specification grants to whom, in its order."""
     sent: frozenset[Transfer] = frozenset()
     received: frozenset[Transfer] = frozenset()
+    """`sent`, `received`: those of the newest released run that have been sent, and of these those that have been
+    received."""
     policy: Policy = Policy.NONE
+    """What the specification requires before a release."""
     signatures: int = 1
     release_signatures: tuple[ReleaseSignature, ...] = ()
     restoration: int = 0
+    """Sequence number of the newest restoration of the store since the project was created; 0 if there was none."""
     restore_decisions: tuple[RestoreDecision, ...] = ()
+    """The parties' decisions on this restoration and former ones, oldest first (see `restoration`)."""
 
     @property
     def newest_run(self) -> Run | None:

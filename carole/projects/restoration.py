@@ -57,13 +57,7 @@ def standstill(project: Project) -> str:
 
 
 def refuse_standstill(project: Project) -> None:
-    """Refuse to hand anything out while the project may not go on.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE.
-    """
+    """Refuse to hand anything out while the project may not go on. Raises WRONG_STATE."""
     if why := standstill(project):
         raise GemelError(
             ErrorCode.WRONG_STATE,

@@ -366,10 +366,7 @@ def arrive(row: Transition, after: Project) -> State:
 def acting(project: Project, role: Actor, member: str, action: Action) -> Actor:
     """The actor that a member is in the table of transitions: of a coordinator, only the project's owner is one.
 
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED for another coordinator.
+    Raises NOT_ADMITTED for another coordinator.
     """
     if role != Role.COORDINATOR:
         return role
@@ -380,10 +377,7 @@ def acting(project: Project, role: Actor, member: str, action: Action) -> Actor:
 def require_owner(project: Project, member: str, doing: str) -> None:
     """Refuse a coordinator that the project does not belong to; `doing` is what it requests, for the error.
 
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED, with the owner's name.
+    Raises NOT_ADMITTED, with the owner's name.
     """
     if project.owner == member:
         return

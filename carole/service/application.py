@@ -201,10 +201,7 @@ class Application:
     def start(self) -> None:
         """Recover from a crash, start the workers, then the server.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
+        Raises CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
         """
         try:
             log_swept(self.store.recover(self._stand))
@@ -284,15 +281,12 @@ class Application:
 def serve(path: Path, ready_file: Path | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
+    Raises For what cannot be used, before anything is served.
+
     Parameters
     ----------
     ready_file
         Gets a JSON object with the address, once Carole is ready; it is written whole or not at all.
-
-    Raises
-    ------
-    GemelError
-        For what cannot be used, before anything is served.
     """
     os.umask(0o077)  # files written from here on are readable by this user only
     sys.setswitchinterval(SWITCH_SECONDS)

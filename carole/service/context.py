@@ -115,23 +115,14 @@ class ServiceContext:
     """Which members' certificates end soon, by the members' names."""
 
     def specification(self, name: str) -> tuple[str, Specification]:
-        """A project's specification, as text and parsed.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """A project's specification, as text and parsed. Raises NOT_FOUND."""
         text = self.store.projects.specification(name)
         return text, _parsed(text, name)
 
     def require_owner(self, name: str, member: Member, doing: str) -> None:
         """Refuse a coordinator that a project does not belong to, where nothing of the project changes.
 
-        Raises
-        ------
-        GemelError
-            NOT_ADMITTED, NOT_FOUND.
+        Raises NOT_ADMITTED, NOT_FOUND.
         """
         require_owner(self.store.projects.get(name), member.name, doing)
 
@@ -201,12 +192,8 @@ def approve(
 ) -> Project:
     """Verify and keep a member's consent.
 
-    What a custodian states of its `file` goes to the audit log with it.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE if it is not this member's over this project, digest and epoch; else as `operations.approve`.
+    What a custodian states of its `file` goes to the audit log with it. Raises SIGNATURE if it is not this member's
+    over this project, digest and epoch; else as `operations.approve`.
     """
     member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
     return service.store.projects.approve(name, member.role, member.name, digest, signature, epoch, file)

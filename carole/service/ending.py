@@ -229,10 +229,7 @@ def shares(
 ) -> dict[str, Iterable[bytes]]:
     """Every recipient's share, by role: sealed for a custodian, the plain statistics for the coordinator.
 
-    Raises
-    ------
-    GemelError
-        SEALED if sealing to a recipient's key fails; NOT_FOUND if a role has no member.
+    Raises SEALED if sealing to a recipient's key fails; NOT_FOUND if a role has no member.
     """
     ids = _ids(linkage.pairs.weight.size)
     entity_ids = _ids(0 if linkage.entities is None else linkage.entities.n)

@@ -56,10 +56,7 @@ class OwnService:
     def connect(self) -> Connection:
         """A connection, with the certificate as it is now.
 
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if the address does not come; CONFIGURATION, CERTIFICATE.
+        Raises UNAVAILABLE if the address does not come; CONFIGURATION, CERTIFICATE.
         """
         members = self._pin.load(self._list or PartyFolder(self._keys).members)
         credentials = channel_credentials(self._keys, Role.LINKER, members=self._list)
@@ -82,12 +79,8 @@ def check_health(path: Path) -> str:
     """The address at which the Carole of this configuration is ready to serve.
 
     Where she has an HTTP endpoint, it is what her probes see; else she is called with her own certificate, so that no
-    further access need be granted, which shows that she answers and not that she can write.
-
-    Raises
-    ------
-    GemelError
-        UNAVAILABLE if she does not answer, or is not ready; CONFIGURATION or CERTIFICATE for what cannot be used.
+    further access need be granted, which shows that she answers and not that she can write. Raises UNAVAILABLE if she
+    does not answer, or is not ready; CONFIGURATION or CERTIFICATE for what cannot be used.
     """
     configuration = load_carole(path)
     if configuration.observability.listen:

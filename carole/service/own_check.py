@@ -30,10 +30,7 @@ from gemel.common.rpc.trust import Trust
 def check_carole(config: Path) -> Checks:
     """Make every check of Carole's installation.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the configuration cannot be used: nothing can be checked then.
+    Raises CONFIGURATION if the configuration cannot be used: nothing can be checked then.
     """
     settings = load_carole(config)
     checks = Checks()

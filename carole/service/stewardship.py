@@ -61,18 +61,15 @@ def hand_over(
 ) -> Project:
     """Take an offer of a project.
 
+    Raises PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the owner is
+    a member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
+
     Parameters
     ----------
     members
         The newest list.
     signer, former
         The caller, and the owner: the same for a coordinator, another for a steward.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the owner is a
-        member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
     """
     if signer.role is Role.STEWARD:
         _require_gone(members, former, name)
@@ -94,11 +91,8 @@ def take_over(
 ) -> Project:
     """Make the caller the owner of a project that waits for it. The same again changes nothing.
 
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED for a steward's offer when the owner is a member again; AUDIT for an unknown checkpoint; SIGNATURE;
-        errors of `Ownership.take_over`.
+    Raises NOT_ADMITTED for a steward's offer when the owner is a member again; AUDIT for an unknown checkpoint;
+    SIGNATURE; errors of `Ownership.take_over`.
     """
     project = service.store.projects.get(name)
     if project.owner == signer.name:

@@ -99,13 +99,7 @@ def entry_of(row: Row[Any]) -> AuditEntry:
 
 
 def node(connection: Connection, height: int, position: int) -> bytes:
-    """A full node of the tree.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if it is missing.
-    """
+    """A full node of the tree. Raises AUDIT if it is missing."""
     query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
     found = connection.execute(query).scalar()
     if found is None:
@@ -165,10 +159,7 @@ class Log:
     def continued(self, size: int) -> tuple[Checkpoint, list[bytes]]:
         """The newest checkpoint with the proof that it continues the log's first `size` entries.
 
-        Raises
-        ------
-        GemelError
-            AUDIT if the log has fewer: it was cut, or the caller has seen another.
+        Raises AUDIT if the log has fewer: it was cut, or the caller has seen another.
         """
         with self._database.read() as connection:
             shown = newest(connection)
@@ -286,13 +277,7 @@ class Log:
         return None if row is None else (Checkpoint.from_text(row.checkpoint, "witnesses"), bytes(row.countersignature))
 
     def proof(self, old: int, new: int) -> list[bytes]:
-        """Proof that the first `new` entries begin with the first `old`.
-
-        Raises
-        ------
-        GemelError
-            AUDIT if the log has fewer entries.
-        """
+        """Proof that the first `new` entries begin with the first `old`. Raises AUDIT if the log has fewer entries."""
         with self._database.read() as connection:
             if not 0 <= old <= new <= last(connection):
                 raise GemelError(

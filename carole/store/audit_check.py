@@ -23,27 +23,18 @@ from gemel.common.keys.identity import Identity, PublicIdentity
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of a verification.
-
-    Attributes
-    ----------
-    size
-        How many entries there are.
-    checkpoint
-        The newest checkpoint; None if there is none.
-    compared
-        How many kept checkpoints the log is consistent with.
-    finding
-        The first error, with the entry where it begins; empty if there is none.
-    entry
-        Number of the first entry that cannot be trusted, where known.
-    """
+    """The result of a verification."""
 
     size: int
+    """How many entries there are."""
     checkpoint: Checkpoint | None
+    """The newest checkpoint; None if there is none."""
     compared: int = 0
+    """How many kept checkpoints the log is consistent with."""
     finding: str = ""
+    """The first error, with the entry where it begins; empty if there is none."""
     entry: int | None = None
+    """Number of the first entry that cannot be trusted, where known."""
 
     @property
     def intact(self) -> bool:
@@ -186,6 +177,8 @@ def _between(agreed: int, size: int, what: str) -> _FoundError:
 def exported(connection: Connection, identity: Identity, project: str | None, since: int) -> Iterator[dict[str, Any]]:
     """The lines of an export: the newest checkpoint first, then the entries, oldest first.
 
+    Raises PARAMETER if the log has fewer entries than `since`.
+
     Parameters
     ----------
     identity
@@ -194,11 +187,6 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
         Whose entries; None for all.
     since
         Size of the log that is to be shown to be continued.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the log has fewer entries than `since`.
 
     Notes
     -----

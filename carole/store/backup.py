@@ -45,34 +45,23 @@ _ROWS = 1000
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup holds.
-
-    Attributes
-    ----------
-    store
-        The store's identity.
-    entries
-        Of its audit log.
-    made_at
-        Milliseconds since 1970.
-    files
-        Of encrypted chunks.
-    """
+    """What a backup holds."""
 
     store: str
+    """The store's identity."""
     entries: int
+    """Of its audit log."""
     made_at: int
+    """Milliseconds since 1970."""
     files: int
+    """Of encrypted chunks."""
 
 
 def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manifest:
     """Write a backup of a store, which may be in use, into a new folder.
 
-    Raises
-    ------
-    GemelError
-        EXISTS if the folder exists; BUSY if content was erased or packed meanwhile, CONFIGURATION if it cannot be
-        written, DATABASE if blobs cannot be read now: then nothing of it is left.
+    Raises EXISTS if the folder exists; BUSY if content was erased or packed meanwhile, CONFIGURATION if it cannot be
+    written, DATABASE if blobs cannot be read now: then nothing of it is left.
     """
     try:
         target.mkdir(mode=0o700, parents=True)
@@ -109,14 +98,9 @@ def restore(
 ) -> tuple[Manifest, int]:
     """Put a backup back into an empty database and an empty folder of blobs; its manifest, and its schema's version.
 
-    A dry run checks the backup and the place, and puts nothing back.
-
-    Raises
-    ------
-    GemelError
-        DATABASE if the place is not empty, or the backup is not complete, or of a version newer than this program;
-        AUDIT if its log is not intact under Carole's key. The database is then as it was; files of
-        blobs may remain, and a repetition goes on.
+    A dry run checks the backup and the place, and puts nothing back. Raises DATABASE if the place is not empty, or the
+    backup is not complete, or of a version newer than this program; AUDIT if its log is not intact under Carole's key.
+    The database is then as it was; files of blobs may remain, and a repetition goes on.
 
     Notes
     -----

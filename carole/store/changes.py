@@ -67,13 +67,7 @@ class Changes:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Change]:
-        """A transaction that locks a project against other writers.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """A transaction that locks a project against other writers. Raises NOT_FOUND."""
         with self._database.write() as connection:
             held = lock_project(connection, name)
             change = Change(connection, held.id, held.project, self._clock(), self._payloads)

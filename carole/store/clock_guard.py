@@ -52,13 +52,7 @@ class ClockGuard:
                 believe(connection, now)
 
     def require(self) -> None:
-        """Refuse a clock that has moved too far from when the store was last in use.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION.
-        """
+        """Refuse a clock that has moved too far from when the store was last in use. Raises CONFIGURATION."""
         now = self._clock()
         with self._database.read() as connection:
             before = _remembered(connection)
@@ -83,10 +77,7 @@ def believe(connection: Connection, now: int) -> None:
 def confirm(connection: Connection, place: str, where: str, now: int) -> int:
     """Believe the clock as it is now, by an operator's word; the days by which it had moved. No Carole may serve.
 
-    Raises
-    ------
-    GemelError
-        BUSY while a Carole holds the store.
+    Raises BUSY while a Carole holds the store.
     """
     holder = tenure.take(connection, place, where)
     before = _remembered(connection)

@@ -63,13 +63,7 @@ class DatabaseFile:
         return sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
 
     def require(self) -> None:
-        """Refuse to go on unless the file that was opened is still where it was.
-
-        Raises
-        ------
-        GemelError
-            DATABASE.
-        """
+        """Refuse to go on unless the file that was opened is still where it was. Raises DATABASE."""
         self._standing.require()
 
 
@@ -121,6 +115,8 @@ _POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "
 class Database:
     """Transactions on Carole's database.
 
+    Raises CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of `prepare`.
+
     Parameters
     ----------
     url
@@ -141,11 +137,6 @@ class Database:
         The name under which this process may write (see `tenure`); empty before it may.
     where
         The database in errors and logs.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of `prepare`.
     """
 
     def __init__(
@@ -210,11 +201,8 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction that writes; it is committed at the end of the block, or not at all.
 
-        Raises
-        ------
-        GemelError
-            BUSY if this process does not hold the store; DATABASE if SQLite's file has vanished: then nothing of the
-            block counts, even where it was committed to a file that is no longer the store.
+        Raises BUSY if this process does not hold the store; DATABASE if SQLite's file has vanished: then nothing of the
+        block counts, even where it was committed to a file that is no longer the store.
         """
         with self._checked(), self._engine.begin() as connection:
             tenure.require(connection, self.holder, self.where)

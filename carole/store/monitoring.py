@@ -118,13 +118,7 @@ class Monitoring:
             self.disks["database"] = Path(make_url(url).database or "").absolute().parent
 
     def figures(self) -> Figures:
-        """What the store holds now.
-
-        Raises
-        ------
-        GemelError
-            DATABASE or BUSY.
-        """
+        """What the store holds now. Raises DATABASE or BUSY."""
         now = self._clock()
         with self._database.read() as connection:
             projects_by_state = _counts(connection, projects.c.state)
@@ -154,13 +148,7 @@ class Monitoring:
             )
 
     def check_database(self) -> None:
-        """Refuse a database that cannot be written to now; nothing is changed in it.
-
-        Raises
-        ------
-        GemelError
-            DATABASE or BUSY.
-        """
+        """Refuse a database that cannot be written to now; nothing is changed in it. Raises DATABASE or BUSY."""
         try:
             with self._database.write() as connection:
                 # On PostgreSQL this would leave a dead row with every probe, and the lock that every write takes on the
@@ -174,13 +162,7 @@ class Monitoring:
             check_writable(self.disks["database"], "the folder of the database")
 
     def check_tenure(self) -> None:
-        """Refuse a store that another Carole holds, or this one no longer.
-
-        Raises
-        ------
-        GemelError
-            BUSY, or DATABASE.
-        """
+        """Refuse a store that another Carole holds, or this one no longer. Raises BUSY, or DATABASE."""
         with self._database.read() as connection:
             held = connection.execute(select(tenure.c.holder).where(tenure.c.holder == self._database.holder)).first()
         if held is None or not self._database.holder:
@@ -194,10 +176,7 @@ class Monitoring:
     def check_blobs(self) -> None:
         """Refuse blobs that cannot be written to now; no file is left.
 
-        Raises
-        ------
-        GemelError
-            DATABASE, or STORAGE_FULL of an object store.
+        Raises DATABASE, or STORAGE_FULL of an object store.
         """
         self._blobs.check()
 

@@ -33,11 +33,8 @@ from gemel.common.versions import STORE
 def initialise(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[str, bool]:
     """Make a new store; its identity, and whether it was made. An existing one, complete, is left as it is.
 
-    Raises
-    ------
-    GemelError
-        DATABASE where one of database and folder exists without the other, or both do and are not of one store; BUSY
-        if a Carole uses the folder.
+    Raises DATABASE where one of database and folder exists without the other, or both do and are not of one store; BUSY
+    if a Carole uses the folder.
 
     Notes
     -----
@@ -81,10 +78,7 @@ def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[
 def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None:
     """Refuse a folder of blobs with an identity, or with payloads that are not ours, beside an empty database.
 
-    Raises
-    ------
-    GemelError
-        DATABASE.
+    Raises DATABASE.
     """
     if not blobs.is_unused(ours):
         raise GemelError(
@@ -100,13 +94,8 @@ def upgrade(
 ) -> tuple[int, int]:
     """Bring a store to the newest version of the schema, or leave it as it was; the versions before and after.
 
-    A dry run upgrades it, and takes that back.
-
-    Raises
-    ------
-    GemelError
-        DATABASE for an empty or a newer database, or where folder and database are not of one store; BUSY while a
-        Carole holds it.
+    A dry run upgrades it, and takes that back. Raises DATABASE for an empty or a newer database, or where folder and
+    database are not of one store; BUSY while a Carole holds it.
     """
     blobs, before = Blobs(place), STORE
 
@@ -139,12 +128,7 @@ def record_upgrade(connection: Connection, before: int, at: int) -> None:
 def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
     """Believe the machine's clock, which had moved far; the days by which it had, as `clock_guard.confirm`.
 
-    A dry run takes that back.
-
-    Raises
-    ------
-    GemelError
-        BUSY while a Carole holds the store; DATABASE.
+    A dry run takes that back. Raises BUSY while a Carole holds the store; DATABASE.
     """
     blobs, days = Blobs(place), 0
 

@@ -46,18 +46,12 @@ _DAY_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True)
 class FormerProjects:
-    """Projects of the same two custodians.
-
-    Attributes
-    ----------
-    projects
-        Other projects of which a run was released within `DAYS` days.
-    links
-        Links of the newest such run of each, in all.
-    """
+    """Projects of the same two custodians."""
 
     projects: int
+    """Other projects of which a run was released within `DAYS` days."""
     links: int
+    """Links of the newest such run of each, in all."""
 
 
 def former_projects(database: Database, now: int) -> Callable[[str], FormerProjects]:
@@ -143,13 +137,7 @@ class KnownProjects:
         return list(known.projects.values())
 
     def one(self, name: str) -> Held:
-        """A project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """A project. Raises NOT_FOUND."""
         known = self._known
         if name in known.projects and known.state == self._state():
             return known.projects[name]
@@ -190,10 +178,7 @@ class Registry:
     def create(self, new: NewProject, member: str) -> Project:
         """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless.
 
-        Raises
-        ------
-        GemelError
-            EXISTS if there is a project of this name with another specification, or of another coordinator.
+        Raises EXISTS if there is a project of this name with another specification, or of another coordinator.
         """
         with self._database.write() as connection:
             if connection.execute(select(projects.c.id).where(projects.c.name == new.name)).first() is None:
@@ -242,13 +227,7 @@ class Registry:
             return outcome.project
 
     def get(self, name: str) -> Project:
-        """A project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """A project. Raises NOT_FOUND."""
         return self._known.one(name).project
 
     def all(self) -> list[Project]:
@@ -262,13 +241,7 @@ class Registry:
             return set(connection.scalars(query.distinct()))
 
     def specification(self, name: str) -> str:
-        """A project's specification as its coordinator wrote it.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """A project's specification as its coordinator wrote it. Raises NOT_FOUND."""
         return self._known.one(name).specification
 
     def former(self) -> Callable[[str], FormerProjects]:

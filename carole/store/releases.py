@@ -75,35 +75,24 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True)
 class ReleaseTrace:
-    """One release.
-
-    Attributes
-    ----------
-    run, project
-        What was released.
-    owner
-        The coordinator that the project belongs to; empty of one that was lost.
-    alice, bob
-        The custodians, by their names in the membership list; empty of one that was lost.
-    specification_digest
-        Empty of one that was lost.
-    links
-        Number of links.
-    at
-        Milliseconds since 1970; 0 of one that was lost.
-    kept
-        What is kept of it.
-    """
+    """One release."""
 
     run: str
     project: str
+    """`run`, `project`: what was released."""
     owner: str
+    """The coordinator that the project belongs to; empty of one that was lost."""
     alice: str
     bob: str
+    """`alice`, `bob`: the custodians, by their names in the membership list; empty of one that was lost."""
     specification_digest: bytes
+    """Empty of one that was lost."""
     links: int
+    """Number of links."""
     at: int
+    """Milliseconds since 1970; 0 of one that was lost."""
     kept: Kept
+    """What is kept of it."""
 
 
 def counts_due(now: int) -> Select[tuple[str, str]]:
@@ -133,11 +122,7 @@ class Releases:
         """The releases of a project's custodians so far, oldest first: the project's own and those of other projects.
 
         Custodians are the same if both their names in the membership list are. A release that was lost belongs to all.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
+        Raises NOT_FOUND.
         """
         with self._database.read() as connection:
             return of_custodians(connection, read_project(connection, name).project)
@@ -145,10 +130,7 @@ class Releases:
     def held_counts(self, name: str, run: str) -> bytes | None:
         """The counts of the run that a project holds for a steward; None if it does not hold it, or there are none.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
+        Raises NOT_FOUND.
         """
         with self._database.read() as connection:
             project = read_project(connection, name).project
@@ -158,10 +140,7 @@ class Releases:
     def since(self, name: str, run: str) -> list[ReleaseTrace]:
         """The releases of a project's custodians whose counts are kept, made after a run of the project had ended.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
+        Raises NOT_FOUND.
         """
         with self._database.read() as connection:
             made = of_custodians(connection, read_project(connection, name).project)

@@ -60,12 +60,8 @@ def record_restoration(connection: Connection, made_at: int, at: int) -> int:
 def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
     """Record that a store in place is one put back by other means than `backup.restore`: a copy of files, `pg_dump`.
 
-    Returns the number of entries of its log. A dry run takes the record back.
-
-    Raises
-    ------
-    GemelError
-        DATABASE where database and folder are not of one store, or of another version; BUSY while a Carole holds it.
+    Returns the number of entries of its log. A dry run takes the record back. Raises DATABASE where database and folder
+    are not of one store, or of another version; BUSY while a Carole holds it.
     """
     blobs = Blobs(place)
     size = 0
@@ -86,23 +82,16 @@ def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: 
 
 @dataclass(frozen=True)
 class RestoredLog:
-    """The newest restoration, with the proofs that the log has it.
-
-    Attributes
-    ----------
-    newest
-        The newest checkpoint.
-    entry, included
-        The restoration's entry, and the proof that it is under `newest`.
-    restored, continues
-        The log as it was put back, and the proof that `newest` continues it.
-    """
+    """The newest restoration, with the proofs that the log has it."""
 
     newest: Checkpoint
+    """The newest checkpoint."""
     entry: AuditEntry
     included: list[bytes]
+    """`entry`, `included`: the restoration's entry, and the proof that it is under `newest`."""
     restored: Checkpoint
     continues: list[bytes]
+    """`restored`, `continues`: the log as it was put back, and the proof that `newest` continues it."""
 
 
 class Restorations:
@@ -140,13 +129,9 @@ class Restorations:
 
         A party may accept the log also where no project waits for it: one that the store has lost, or one made since.
         That is recorded, and what it names as released is not released again under the project's name. So may a
-        coordinator that the project does not belong to: it reads on, and decides nothing for the project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND for the refusal of an unknown project; WRONG_STATE as `operations.decide_restore`; PARAMETER for
-            too many acceptances for which nothing waits.
+        coordinator that the project does not belong to: it reads on, and decides nothing for the project. Raises
+        NOT_FOUND for the refusal of an unknown project; WRONG_STATE as `operations.decide_restore`; PARAMETER for too
+        many acceptances for which nothing waits.
         """
         with self._database.read() as connection:
             known = connection.execute(select(projects.c.id).where(projects.c.name == decision.project)).first()

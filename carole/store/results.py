@@ -123,11 +123,8 @@ class Results:
     def fetch(self, name: str, role: Role, run: str, index: int) -> Chunk:
         """One chunk of the share that `role` has in a released run.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND for an unknown run or one without a share for this role; WRONG_STATE before the release and
-            after the erasure; PARAMETER for an index past the end.
+        Raises NOT_FOUND for an unknown run or one without a share for this role; WRONG_STATE before the release and
+        after the erasure; PARAMETER for an index past the end.
         """
         with self._database.read() as connection:
             row = self._share(connection, read_project(connection, name).project, role, run)
@@ -136,11 +133,8 @@ class Results:
     def report(self, name: str, run: str, index: int) -> Chunk:
         """One chunk of the report on a run's disclosure risk, released or not.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND for an unknown run or one that was not assessed; WRONG_STATE after the erasure; PARAMETER for an
-            index past the end.
+        Raises NOT_FOUND for an unknown run or one that was not assessed; WRONG_STATE after the erasure; PARAMETER for
+        an index past the end.
         """
         with self._database.read() as connection:
             project = read_project(connection, name).project
@@ -156,13 +150,7 @@ class Results:
         return first.data + b"".join(self.report(name, run, index).data for index in range(1, first.count))
 
     def reports(self, name: str) -> list[bytes]:
-        """The reports on the results released so far, oldest first.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """The reports on the results released so far, oldest first. Raises NOT_FOUND."""
         with self._database.read() as connection:
             released = [run.run for run in read_project(connection, name).project.runs if run.released]
         found = []
@@ -178,10 +166,7 @@ class Results:
     def acknowledge(self, name: str, side: Side, member: str, run: str, root: bytes, alone: str = "") -> None:
         """A custodian confirms that it holds its share; `alone` as in `operations.acknowledge`.
 
-        Raises
-        ------
-        GemelError
-            As `fetch`; UPLOAD_CORRUPT if the root digest is not the share's.
+        Errors as `fetch`; UPLOAD_CORRUPT if the root digest is not the share's.
         """
         with self._changes.of(name) as change:
             row = self._share(change.connection, change.project, side.role, run)
@@ -265,16 +250,13 @@ class Artifacts:
     def fetch(self, name: str, run: str, artifact: str, index: int, allowed: Allowed | None = None) -> Chunk:
         """One chunk of a complete artifact.
 
+        Raises NOT_FOUND if there is no such artifact; errors of `allowed`: WRONG_STATE if the run does not wait;
+        PARAMETER for an index past the end.
+
         Parameters
         ----------
         allowed
             By default the run must wait.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if there is no such artifact; errors of `allowed`: WRONG_STATE if the run does not wait;
-            PARAMETER for an index past the end.
         """
         with self._database.read() as connection:
             (allowed or partial(_waiting, run))(read_project(connection, name).project)
@@ -308,7 +290,10 @@ class Artifacts:
         """Take a chunk of an artifact; the last one makes it complete and applies `complete` to the project
         and the artifact's length in bytes.
 
-        The first chunk of other content restarts an incomplete artifact.
+        The first chunk of other content restarts an incomplete artifact. Raises NOT_FOUND, WRONG_STATE; errors of
+        `allowed` and `begin`; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as `Chunk.check`; CHUNK_CONFLICT for a chunk
+        of other content, or another one under an index that has one; UPLOAD_CORRUPT if the content does not match its
+        root digest.
 
         Parameters
         ----------
@@ -316,13 +301,6 @@ class Artifacts:
             By default the run must wait.
         begin
             Called before an artifact is begun, or begun again.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, WRONG_STATE; errors of `allowed` and `begin`; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as
-            `Chunk.check`; CHUNK_CONFLICT for a chunk of other content, or another one under an index that has one;
-            UPLOAD_CORRUPT if the content does not match its root digest.
         """
         where = f"{name}, run {run}, {artifact}, chunk {chunk.index}"
         chunk.check(max_bytes, where)

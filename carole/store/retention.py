@@ -67,12 +67,8 @@ class Retention:
     def enforce(self) -> int:
         """Erase what is due; returns the number of uploads, results and counts.
 
-        The input of a run is erased after its end.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION, as `ClockGuard.require`: nothing is erased then.
+        The input of a run is erased after its end. Raises CONFIGURATION, as `ClockGuard.require`: nothing is erased
+        then.
         """
         self._guard.require()
         now = self._clock()

@@ -91,12 +91,8 @@ class Runs:
     def start(self, name: str, member: str, request: str, run: str, call: str = "") -> Run:
         """Request a run; `run` is its name, if this request has none yet, and `call` as `Run.call`.
 
-        A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
+        A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. Raises
+        NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
         """
         project = self._changes.apply(
             name, lambda project, _: operations.start_run(project, member, request, run, call)
@@ -104,13 +100,7 @@ class Runs:
         return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
-        """One run of a project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """One run of a project. Raises NOT_FOUND."""
         with self._database.read() as connection:
             query = select(runs).join(projects).where(projects.c.name == name, runs.c.run == run)
             row = connection.execute(query).first()
@@ -160,10 +150,7 @@ class Runs:
     def give_way(self, lease: Lease) -> bool:
         """Queue a run that waits for another party behind the runs that a worker could go on with; False if none waits.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's.
+        Raises WRONG_STATE if the run is no longer this worker's.
         """
         now = self._clock()
         with self._database.read() as connection:
@@ -181,6 +168,8 @@ class Runs:
     ) -> None:
         """Store a run's artifacts and let it wait for handles, and for a resolver if any, in one transaction.
 
+        Raises WRONG_STATE if the run is no longer this worker's; nothing is stored then.
+
         Parameters
         ----------
         pairs
@@ -189,11 +178,6 @@ class Runs:
             The party that joins the rows, and so reads the handles.
         contents
             Carole's artifacts by name.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's; nothing is stored then.
         """
         owned = partial(self._own, lease)
         with self._artifacts.writing(owned, lease.owner, contents) as write, owned() as change:
@@ -203,10 +187,7 @@ class Runs:
     def join(self, lease: Lease, member: str, records: Mapping[Side, int], maximum: int) -> None:
         """Record that the worker learned which rows of the run are one record; as `operations.join_rows`.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's.
+        Raises WRONG_STATE if the run is no longer this worker's.
         """
         with self._own(lease) as change:
             change.apply(operations.join_rows(change.project, lease.run, member, records, maximum))
@@ -221,6 +202,10 @@ class Runs:
     ) -> None:
         """Store every recipient's share, end the run, and release, hold or refuse it, in one transaction.
 
+        Raises WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
+        then. Raises `OvertakenError` if the same custodians have another release meanwhile, of which the assessment
+        knows nothing: nothing is stored. The log's lock, which every release takes, makes one of two the first.
+
         Parameters
         ----------
         shares
@@ -229,15 +214,6 @@ class Runs:
             The result of the assessment, where the specification requests one.
         compared
             The runs whose releases it was assessed beside.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
-            then.
-        OvertakenError
-            If the same custodians have another release meanwhile, of which the assessment knows nothing: nothing is
-            stored. The log's lock, which every release takes, makes one of two the first.
         """
         owned = partial(self._own, lease)
         with self._results.writing(owned, lease.owner, shares) as write, owned() as change:
@@ -252,10 +228,7 @@ class Runs:
         """Store a steward's signature on the release of a held result, which has been verified; the last one that is
         required releases it.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
+        Raises NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
         return self._changes.apply(
             name, lambda project, now: operations.override(project, replace(given, at=now), reason, stewards)
@@ -266,13 +239,7 @@ class Runs:
         return self._changes.apply(name, lambda project, _: operations.refuse(project, given, reason))
 
     def fail(self, lease: Lease, error: str) -> None:
-        """Fail the run; `error` holds no record's value.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's.
-        """
+        """Fail the run; `error` holds no record's value. Raises WRONG_STATE if the run is no longer this worker's."""
         with self._own(lease) as change:
             change.apply(operations.fail_run(change.project, lease.run, error))
 

@@ -63,12 +63,8 @@ class GrantedVariables:
     ) -> None:
         """Take a chunk of what a custodian sends; with the last one it is sent.
 
-        The first chunk of other content restarts what is not complete.
-
-        Raises
-        ------
-        GemelError
-            As `operations.require_sendable` and `Artifacts.put`; UPLOAD_LIMIT above the quota.
+        The first chunk of other content restarts what is not complete. Errors as `operations.require_sendable` and
+        `Artifacts.put`; UPLOAD_LIMIT above the quota.
         """
 
         def begin(change: Change) -> None:
@@ -83,10 +79,7 @@ class GrantedVariables:
     def fetch(self, name: str, role: Role, run: str, transfer: Transfer, index: int) -> Chunk:
         """A chunk of what was sent to the caller.
 
-        Raises
-        ------
-        GemelError
-            As `operations.require_receivable`; PARAMETER for an index past the end.
+        Errors as `operations.require_receivable`; PARAMETER for an index past the end.
         """
         allowed = partial(operations.require_receivable, role=role, run=run, transfer=transfer)
         return self._kept.fetch(name, run, self._artifact(name, transfer), index, allowed)
@@ -94,10 +87,7 @@ class GrantedVariables:
     def acknowledge(self, name: str, role: Role, member: str, run: str, transfer: Transfer, root: bytes) -> None:
         """The recipient confirms that it holds what was sent to it.
 
-        Raises
-        ------
-        GemelError
-            As `fetch`; UPLOAD_CORRUPT if the root digest is another.
+        Errors as `fetch`; UPLOAD_CORRUPT if the root digest is another.
         """
         artifact = self._artifact(name, transfer)
         with self._changes.of(name) as change:
@@ -137,10 +127,7 @@ class Ownership:
     def checkpoint(self, size: int) -> Checkpoint:
         """The checkpoint of the log's first `size` entries, as a party may have seen it.
 
-        Raises
-        ------
-        GemelError
-            AUDIT if there is none.
+        Raises AUDIT if there is none.
         """
         query = select(audit_checkpoints).where(audit_checkpoints.c.size == min(size, LARGEST))
         with self._database.read() as connection:
@@ -209,6 +196,8 @@ def milliseconds() -> int:
 class Store:
     """All of Carole's stored data.
 
+    Raises CONFIGURATION, DATABASE.
+
     Parameters
     ----------
     url
@@ -231,11 +220,6 @@ class Store:
         The parts.
     sweep
         Destroys keys and removes files that nothing reaches; also while others write.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, DATABASE.
     """
 
     def __init__(
@@ -278,21 +262,16 @@ class Store:
     def recover(self, report: Callable[[Standing], None] = lambda standing: None) -> Swept:
         """Take hold of the store and sweep what a crash has left.
 
-        Call once, before anything is served or any run taken. Nothing is changed before it is certain that database
-        and blobs belong together and that no other Carole uses them. Runs of former workers are freed first: a worker
-        that outlived its Carole can then no longer name the files that are removed here.
+        Call once, before anything is served or any run taken. Nothing is changed before it is certain that database and
+        blobs belong together and that no other Carole uses them. Runs of former workers are freed first: a worker that
+        outlived its Carole can then no longer name the files that are removed here. Raises BUSY if another Carole uses
+        the store; DATABASE if database and blobs are not of one store, or the database is older than the blobs.
 
         Parameters
         ----------
         report
             Called from a thread when the database can no longer be reached, when it can again, and when another Carole
             has taken over.
-
-        Raises
-        ------
-        GemelError
-            BUSY if another Carole uses the store; DATABASE if database and blobs are not of one store, or the
-            database is older than the blobs.
         """
         self._blobs.claim()
         try:

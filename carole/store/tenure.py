@@ -41,15 +41,12 @@ class Standing(StrEnum):
 def take(connection: Connection, place: str, where: str) -> str:
     """Become the holder; her name, random.
 
+    Raises BUSY while another holds the store.
+
     Parameters
     ----------
     place
         Of the locked folder: a former holder of the same place is dead.
-
-    Raises
-    ------
-    GemelError
-        BUSY while another holds the store.
 
     Notes
     -----
@@ -75,10 +72,7 @@ def take(connection: Connection, place: str, where: str) -> str:
 def require(connection: Connection, holder: str, where: str) -> None:
     """Refuse to write where another holds the store; until the transaction ends, no other can take over.
 
-    Raises
-    ------
-    GemelError
-        BUSY.
+    Raises BUSY.
     """
     mine = select(tenure.c.holder).where(tenure.c.holder == holder)
     if not holder or connection.execute(mine.with_for_update(read=True, key_share=True)).first() is None:

@@ -49,21 +49,17 @@ _DAY_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True)
 class Quota:
-    """What one custodian may begin to store.
-
-    Attributes
-    ----------
-    max_stored_bytes
-        Of all its contributions in all projects, and of the granted columns that it has sent.
-    new_uploads
-        In one project in 24 hours: each one that begins writes to the audit log, which is kept for ever.
-    """
+    """What one custodian may begin to store."""
 
     max_stored_bytes: int
+    """Of all its contributions in all projects, and of the granted columns that it has sent."""
     new_uploads: int
+    """In one project in 24 hours: each one that begins writes to the audit log, which is kept for ever."""
 
     def check(self, connection: Connection, project: int, side: Side, total_bytes: int, at: int) -> None:
         """Refuse a new upload above the quota.
+
+        Raises UPLOAD_LIMIT.
 
         Parameters
         ----------
@@ -71,11 +67,6 @@ class Quota:
             The project's row.
         at
             Now, in milliseconds since 1970.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_LIMIT.
         """
         mine = uploads.c.side == str(side)
         recent = select(func.count()).select_from(uploads).where(mine, uploads.c.project == project)
@@ -126,22 +117,15 @@ class UploadProgress:
 
 @dataclass(frozen=True)
 class SharesOfUpload:
-    """What a compute party needs of a contribution besides its payload.
-
-    Attributes
-    ----------
-    upload, epoch
-        Its name, and the epoch that it was made in.
-    layout
-        Its sizes.
-    sealed_seeds
-        By compute party, what its shares are opened by.
-    """
+    """What a compute party needs of a contribution besides its payload."""
 
     upload: str
     epoch: int
+    """`upload`, `epoch`: its name, and the epoch that it was made in."""
     layout: Layout
+    """Its sizes."""
     sealed_seeds: tuple[bytes, ...]
+    """By compute party, what its shares are opened by."""
 
 
 class Uploads:
@@ -170,12 +154,8 @@ class Uploads:
         """Start an upload, or return its progress; the leakage that the custodian measured goes to the audit log.
 
         In modes open and trusted `decoys` of the rows are no records. In mode shared `sealed_seeds` come with it.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout; UPLOAD_LIMIT if it is
-            new and above the quota.
+        Raises NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout; UPLOAD_LIMIT if it
+        is new and above the quota.
         """
         # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
         rows = layout.records or layout.sets[0].rows - decoys
@@ -197,12 +177,9 @@ class Uploads:
     def put(self, name: str, side: Side, upload: str, chunk: Chunk) -> None:
         """Take one chunk. Repeating a chunk is harmless.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND; WRONG_STATE if the upload was erased or the project waits for none; PARAMETER for an index
-            or a size that the layout does not have; UPLOAD_CORRUPT if the data do not match their digest, or the
-            whole its root digest; CHUNK_CONFLICT if another chunk exists under this index.
+        Raises NOT_FOUND; WRONG_STATE if the upload was erased or the project waits for none; PARAMETER for an index or
+        a size that the layout does not have; UPLOAD_CORRUPT if the data do not match their digest, or the whole its
+        root digest; CHUNK_CONFLICT if another chunk exists under this index.
         """
         where = f"{name}, upload {upload}, chunk {chunk.index}"
         with self._database.read() as connection:
@@ -218,11 +195,8 @@ class Uploads:
     ) -> None:
         """Commit an upload, after checking that it is complete and matches its layout and digest.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, WRONG_STATE; UPLOAD_GAPS with the first missing ranges; UPLOAD_CORRUPT if counts or digest
-            differ, or the arrays are not a contribution of its layout.
+        Raises NOT_FOUND, WRONG_STATE; UPLOAD_GAPS with the first missing ranges; UPLOAD_CORRUPT if counts or digest
+        differ, or the arrays are not a contribution of its layout.
         """
         where = f"{name}, upload {upload}"
         with self._database.read() as connection:
@@ -255,10 +229,7 @@ class Uploads:
     def open(self, name: str, side: Side) -> StoredContribution:
         """The layout of one side's contribution, and a reader of any range of its bytes.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if there is none; VAULT if the database does not name all its chunks.
+        Raises WRONG_STATE if there is none; VAULT if the database does not name all its chunks.
         """
         with self._database.read() as connection:
             held = read_project(connection, name)
@@ -277,10 +248,7 @@ class Uploads:
     def shares(self, name: str, side: Side) -> SharesOfUpload:
         """What the compute parties need of one side's contribution, in mode shared.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if there is none; NOT_FOUND if it has no shares.
+        Raises WRONG_STATE if there is none; NOT_FOUND if it has no shares.
         """
         with self._database.read() as connection:
             held = read_project(connection, name)
@@ -296,10 +264,7 @@ class Uploads:
     def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
         """Decrypt and check the contribution of one side: as many bytes of memory as it has.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
+        Raises WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
         """
         there = self.open(name, side)
         return from_bytes(there.layout, there.payload.read(0, there.payload.total_bytes))
@@ -307,10 +272,7 @@ class Uploads:
     def codes(self, name: str, side: Side) -> SignatureSet:
         """Decrypt and check the set of codes alone, which a contribution of mode block_keyed has.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if the contribution has none; otherwise as `read`.
+        Raises NOT_FOUND if the contribution has none; otherwise as `read`.
         """
         there = self.open(name, side)
         places = [place for place, part in enumerate(there.layout.sets) if part.rule == CODES]
@@ -321,10 +283,7 @@ class Uploads:
     def known(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
         """Decrypt and check the sets of training records and of a known joint distribution alone, if there are any.
 
-        Raises
-        ------
-        GemelError
-            As `read`.
+        Errors as `read`.
         """
         there = self.open(name, side)
         return tuple(there.read(place) for place, part in enumerate(there.layout.sets) if part.rule in KNOWN)

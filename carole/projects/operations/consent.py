@@ -35,13 +35,8 @@ def approve(
 ) -> Outcome:
     """Consent to the specification. The signature has been verified before.
 
-    What a custodian states of its `file`, verified too, goes to the audit log.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if the consent is to another specification; NOT_ADMITTED, also for a coordinator that is not the
-        owner; WRONG_STATE.
+    What a custodian states of its `file`, verified too, goes to the audit log. Raises SPECIFICATION if the consent is
+    to another specification; NOT_ADMITTED, also for a coordinator that is not the owner; WRONG_STATE.
     """
     actor = acting(project, role, approval.member, Action.APPROVE)
     if approval.digest != project.specification_digest:
@@ -77,12 +72,8 @@ def amend(
 ) -> Outcome:
     """Replace the project's specification by another with the same encoding; all must consent to it again.
 
-    A run that waits for handles or for the resolver is ended, since the amendment may change what it waits for.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
+    A run that waits for handles or for the resolver is ended, since the amendment may change what it waits for. Raises
+    ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.AMEND)
     if digest == project.specification_digest and project.state is not State.ERASED:
@@ -128,11 +119,8 @@ def amend(
 def post_message(project: Project, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes) -> Outcome:
     """Post a message of the seed agreement for the other custodian.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for a message that is empty or too long; EPOCH_MISMATCH; EXISTS if another message of this kind
-        exists; NOT_ADMITTED, WRONG_STATE.
+    Raises PARAMETER for a message that is empty or too long; EPOCH_MISMATCH; EXISTS if another message of this kind
+    exists; NOT_ADMITTED, WRONG_STATE.
     """
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
         raise parameter(
@@ -161,13 +149,8 @@ def report_keys(project: Project, side: Side, member: str, epoch: int, report: K
     """Take a custodian's key-check value and canary digest.
 
     Two unequal reports are kept, each replaceable by its own side until they are equal: `key_mismatch` of the resulting
-    project returns the error.
-
-    Raises
-    ------
-    GemelError
-        EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are already agreed and these differ;
-        NOT_ADMITTED, WRONG_STATE.
+    project returns the error. Raises EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are already agreed and
+    these differ; NOT_ADMITTED, WRONG_STATE.
     """
     _same_epoch(project, epoch)
     there = project.reports.get(side)
@@ -232,13 +215,9 @@ def _same_epoch(project: Project, epoch: int) -> None:
 def open_epoch(project: Project, new: NewEpoch) -> Outcome:
     """Open the project's next epoch, which both custodians must consent to. The signature has been verified before.
 
-    The coordinator's own approval stays: it has signed the epoch. A run that waits for other parties is ended.
-
-    Raises
-    ------
-    GemelError
-        EPOCH_MISMATCH for any but the next epoch, or one too many; RUN_ACTIVE; WRONG_STATE, also once a result was
-        released; NOT_ADMITTED.
+    The coordinator's own approval stays: it has signed the epoch. A run that waits for other parties is ended. Raises
+    EPOCH_MISMATCH for any but the next epoch, or one too many; RUN_ACTIVE; WRONG_STATE, also once a result was
+    released; NOT_ADMITTED.
     """
     actor = acting(project, Role.COORDINATOR, new.member, Action.NEW_EPOCH)
     known = project.new_epoch
@@ -306,13 +285,8 @@ def hand_over(project: Project, role: Role, pending: PendingHandOver) -> Outcome
     """Offer the project to another coordinator, in the place of a former offer; to its owner: withdraw that one.
 
     The signature has been verified before, and that the successor is a coordinator; of a steward, that the owner is no
-    longer a member.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED for a coordinator that is not the owner; WRONG_STATE if the statement names another owner, or the
-        project is erased.
+    longer a member. Raises NOT_ADMITTED for a coordinator that is not the owner; WRONG_STATE if the statement names
+    another owner, or the project is erased.
     """
     actor = acting(project, role, pending.member, Action.HAND_OVER)
     known, statement = project.hand_over, pending.statement
@@ -342,19 +316,14 @@ def take_over(
 
     Its consent to the specification takes the place of the former owner's, if that one had consented, and its opening
     of the present epoch the former owner's: custodians enter an epoch that the project's owner has signed. A run that
-    waits for the former owner as resolver is ended: what custodians seal is for one reader.
+    waits for the former owner as resolver is ended: what custodians seal is for one reader. Raises NOT_ADMITTED if the
+    project was not handed over to it; WRONG_STATE if the statement is about another offer, or the project is erased;
+    SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's, and for no opening of its epoch.
 
     Parameters
     ----------
     opening
         Of the present epoch, by the successor; None in the first.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED if the project was not handed over to it; WRONG_STATE if the statement is about another offer, or
-        the project is erased; SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's, and for
-        no opening of its epoch.
     """
     member = statement.successor
     if project.owner == member and project.state is not State.ERASED:

@@ -20,12 +20,8 @@ def begin_upload(
 ) -> Outcome:
     """Start a contribution, or restart it under another name; an uncommitted one is then dropped.
 
-    The leakage that the custodian `measured` beforehand goes to the audit log.
-
-    Raises
-    ------
-    GemelError
-        CHUNK_CONFLICT if it was started with another layout; NOT_ADMITTED, WRONG_STATE.
+    The leakage that the custodian `measured` beforehand goes to the audit log. Raises CHUNK_CONFLICT if it was started
+    with another layout; NOT_ADMITTED, WRONG_STATE.
     """
     for there in (project.uploads.get(side), project.pending.get(side)):
         if there is not None and there.upload == upload.upload and not there.expired:
@@ -47,13 +43,7 @@ def begin_upload(
 
 
 def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:
-    """Make a complete and verified upload the side's contribution.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED, WRONG_STATE.
-    """
+    """Make a complete and verified upload the side's contribution. Raises NOT_ADMITTED, WRONG_STATE."""
     there = project.uploads.get(side)
     if there is not None and there.upload == upload.upload and there.committed and not there.expired:
         return Outcome(project)
@@ -70,12 +60,7 @@ def expire_upload(project: Project, side: Side, upload: str, reason: str = "") -
     """Expire an upload, but not during a run: the run ends first. A reason other than its age goes to the audit log.
 
     A run that waits for other parties has no worker and may wait for ever: it is ended. Nothing changes if the upload
-    no longer exists.
-
-    Raises
-    ------
-    GemelError
-        RUN_ACTIVE, WRONG_STATE.
+    no longer exists. Raises RUN_ACTIVE, WRONG_STATE.
     """
     there, pending = project.uploads.get(side), project.pending.get(side)
     if pending is not None and pending.upload == upload:
@@ -108,13 +93,9 @@ def decline(project: Project, side: Side, decline: Decline) -> Outcome:
     """Decline the specification, and withdraw what was uploaded under it. The signature has been verified before.
 
     The side's own approval and uploads are dropped, and an active run ends, since it compares them. The other side's
-    remain as they were. The same custodian may approve later: this specification or, better, an amended one.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if another specification is declined than the project's; WRONG_STATE once a result is released,
-        which cannot be taken back; NOT_ADMITTED.
+    remain as they were. The same custodian may approve later: this specification or, better, an amended one. Raises
+    SPECIFICATION if another specification is declined than the project's; WRONG_STATE once a result is released, which
+    cannot be taken back; NOT_ADMITTED.
     """
     if decline.digest != project.specification_digest:
         raise GemelError(

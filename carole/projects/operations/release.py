@@ -20,15 +20,12 @@ from gemel.common.specification.model.granted_variables import Transfer
 def acknowledge(project: Project, side: Side, member: str, name: str, alone: str = "") -> Outcome:
     """A custodian confirms that it holds its share of a released run, whose digest has been compared before.
 
+    Raises NOT_ADMITTED, WRONG_STATE.
+
     Parameters
     ----------
     alone
         Its operator's reason to fetch it before the other custodian had countersigned the release; empty if it had.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED, WRONG_STATE.
     """
     newest = project.released_run
     superseded = newest is not None and newest.run != name
@@ -40,24 +37,12 @@ def acknowledge(project: Project, side: Side, member: str, name: str, alone: str
 
 
 def expire_result(project: Project) -> Outcome:
-    """Expire the result, and the project with it.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE.
-    """
+    """Expire the result, and the project with it. Raises WRONG_STATE."""
     return move(permit(project, SYSTEM, Action.EXPIRE_RESULT), _erased(project), SYSTEM, {})
 
 
 def erase(project: Project, role: Actor, member: str) -> Outcome:
-    """Erase everything stored for the project. An active run ends without a result.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED.
-    """
+    """Erase everything stored for the project. An active run ends without a result. Raises NOT_ADMITTED."""
     actor = acting(project, role, member, Action.ERASE)
     if project.state is State.ERASED and role == Role.COORDINATOR:
         return Outcome(project)
@@ -81,10 +66,7 @@ def fail_active_runs(project: Project, error: str) -> Project:
 def refuse(project: Project, given: ReleaseSignature, reason: str) -> Outcome:
     """Refuse to release a held result, whoever has signed its release. The signature has been verified before.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE; NOT_FOUND for a run other than the held one.
+    Raises PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE; NOT_FOUND for a run other than the held one.
     """
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.REFUSE)
@@ -94,18 +76,13 @@ def refuse(project: Project, given: ReleaseSignature, reason: str) -> Outcome:
 def override(project: Project, given: ReleaseSignature, reason: str, stewards: Mapping[str, str]) -> Outcome:
     """Sign the release of a held result against the policy; the last signature that is required releases it.
 
-    The signature has been verified before. The same steward again changes nothing.
+    The signature has been verified before. The same steward again changes nothing. Errors as `refuse`.
 
     Parameters
     ----------
     stewards
         The stewards of the present membership list and their identities. A former signature counts only if its signer
         is among them, with the identity that it was made by, and if it is on the same report.
-
-    Raises
-    ------
-    GemelError
-        As `refuse`.
     """
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.OVERRIDE)
@@ -155,11 +132,8 @@ def _require_held(project: Project, name: str) -> None:
 def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
     """Refuse columns that are not granted, of another run than the one released last, or before their time.
 
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if the approved specification does not grant the transfer; WRONG_STATE if the run is not the one
-        released last, the project is not released, or the sender has not confirmed its share.
+    Raises NOT_FOUND if the approved specification does not grant the transfer; WRONG_STATE if the run is not the one
+    released last, the project is not released, or the sender has not confirmed its share.
     """
     _require_granted(project, transfer)
     permit(project, transfer.sender.role, Action.SEND_VARIABLES)
@@ -176,10 +150,7 @@ def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
 def require_receivable(project: Project, role: Role, run: str, transfer: Transfer) -> None:
     """Refuse to give columns away that are not for this recipient, or not of the run released last.
 
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if the transfer is not granted or nothing was sent; NOT_ADMITTED, WRONG_STATE.
+    Raises NOT_FOUND if the transfer is not granted or nothing was sent; NOT_ADMITTED, WRONG_STATE.
     """
     _require_granted(project, transfer)
     permit(project, role, Action.RECEIVE_VARIABLES)
@@ -191,15 +162,12 @@ def require_receivable(project: Project, role: Role, run: str, transfer: Transfe
 def send_variables(project: Project, member: str, run: str, transfer: Transfer, total_bytes: int) -> Outcome:
     """A custodian has sent all of one recipient's columns.
 
+    Errors as `require_sendable`.
+
     Parameters
     ----------
     total_bytes
         Of the sealed message, for the log.
-
-    Raises
-    ------
-    GemelError
-        As `require_sendable`.
     """
     if transfer in project.sent and project.state is State.RELEASED:
         return Outcome(project)
@@ -212,10 +180,7 @@ def send_variables(project: Project, member: str, run: str, transfer: Transfer, 
 def receive_variables(project: Project, role: Role, member: str, run: str, transfer: Transfer) -> Outcome:
     """A recipient confirms that it holds the columns, whose digest has been compared before.
 
-    Raises
-    ------
-    GemelError
-        As `require_receivable`.
+    Errors as `require_receivable`.
     """
     require_receivable(project, role, run, transfer)
     if transfer in project.received:
@@ -261,19 +226,14 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
     has as held, and of which a custodian has proven that it was fetched, is released as it was; what stewards had
     signed of another is void, since the store may have lost a refusal.
 
-    Where a role has several members, one accepts for all. Another of them may still refuse while the project waits,
-    and may always accept, to name what it knows to be released.
+    Where a role has several members, one accepts for all. Another of them may still refuse while the project waits, and
+    may always accept, to name what it knows to be released. Raises WRONG_STATE if another restoration is the newest, no
+    decision is awaited of this party, or it has decided otherwise.
 
     Parameters
     ----------
     details
         Of its audit entry: all that is signed, and the signature.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if another restoration is the newest, no decision is awaited of this party, or it has decided
-        otherwise.
     """
     action = Action.ACCEPT_RESTORE if decision.accepted else Action.REFUSE_RESTORE
     actor = acting(project, decision.role, decision.member, action)

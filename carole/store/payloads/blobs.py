@@ -60,10 +60,7 @@ class BlobFolder:
     def claim(self) -> str:
         """Lock the folder for the lifetime of this process; the same token for the same folder until a reboot.
 
-        Raises
-        ------
-        GemelError
-            BUSY if another process has it; DATABASE if there is no such folder.
+        Raises BUSY if another process has it; DATABASE if there is no such folder.
         """
         try:
             self._lock = lock_folder(self._folder)
@@ -258,21 +255,12 @@ class Blobs:
     def claim(self) -> None:
         """Have the place for the lifetime of this process, as far as the place can tell (see `tenure`).
 
-        Raises
-        ------
-        GemelError
-            BUSY if another process has it; DATABASE if there is no such place.
+        Raises BUSY if another process has it; DATABASE if there is no such place.
         """
         self.place = self._at.claim()
 
     def require(self, store: str) -> None:
-        """Refuse the blobs of another store, or of none.
-
-        Raises
-        ------
-        GemelError
-            DATABASE.
-        """
+        """Refuse the blobs of another store, or of none. Raises DATABASE."""
         found = self.identity()
         if found != store:
             raise GemelError(
@@ -306,10 +294,8 @@ class Blobs:
     def write(self, payload: str, content: bytes) -> str:
         """Write one file under a new name; when that is returned, the file outlasts a crash.
 
-        Raises
-        ------
-        GemelError
-            STORAGE_FULL if there is no room, DATABASE if it is refused otherwise; what is left then, a sweep removes.
+        Raises STORAGE_FULL if there is no room, DATABASE if it is refused otherwise; what is left then, a sweep
+        removes.
         """
         name = secrets.token_hex(16)
         self._at.put(payload, name, content)
@@ -322,10 +308,7 @@ class Blobs:
     def read(self, payload: str, file: str, start: int = 0, length: int | None = None) -> bytes:
         """Read bytes of a file, all of them by default; fewer than `length` where it ends before.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the file is missing; DATABASE where it cannot be reached now.
+        Raises VAULT if the file is missing; DATABASE where it cannot be reached now.
         """
         return self._at.get(payload, file, start, length)
 

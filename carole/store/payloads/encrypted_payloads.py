@@ -43,13 +43,7 @@ def resting(key: DataKey, position: int, digest: bytes) -> bytes:
 
 
 def digest_of(key: DataKey, position: int, stored: bytes) -> bytes:
-    """A chunk's digest from `resting`.
-
-    Raises
-    ------
-    GemelError
-        VAULT if it was changed, or is of another chunk or payload.
-    """
+    """A chunk's digest from `resting`. Raises VAULT if it was changed, or is of another chunk or payload."""
     return key.apart(_PURPOSE).decrypt(position, stored)
 
 
@@ -102,13 +96,7 @@ class EncryptedPayloads:
         return payload
 
     def key(self, connection: Connection, payload: str) -> DataKey:
-        """The key of a payload.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if it has been erased.
-        """
+        """The key of a payload. Raises WRONG_STATE if it has been erased."""
         return self._vault.unwrap(subject_of(payload), self.wrapped_key(connection, payload))
 
     def wrapped_key(self, connection: Connection, payload: str) -> bytes:
@@ -153,14 +141,9 @@ class EncryptedPayloads:
 
         The yielded function names it, and returns whether the payload is then complete; the caller's transaction must
         lock the payload against other writers. Repeating a chunk is harmless. If the block ends with an error, nothing
-        of the chunk is left. `randomised` as of `name`.
-
-        Raises
-        ------
-        GemelError
-            CHUNK_CONFLICT if the payload was started with other content, or has another chunk under this index;
-            UPLOAD_CORRUPT if all chunks are present and do not match their root digest; WRONG_STATE if the payload has
-            been erased.
+        of the chunk is left. `randomised` as of `name`. Raises CHUNK_CONFLICT if the payload was started with other
+        content, or has another chunk under this index; UPLOAD_CORRUPT if all chunks are present and do not match their
+        root digest; WRONG_STATE if the payload has been erased.
         """
         with self._blobs.writing(payload):
             with database.read() as connection:
@@ -250,10 +233,7 @@ class EncryptedPayloads:
     def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
         """One chunk of a complete payload, to be sent.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
+        Raises PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
         """
         row = connection.execute(select(payloads).where(payloads.c.id == payload)).one()
         if index >= row.chunks:

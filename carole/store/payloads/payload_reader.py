@@ -24,27 +24,19 @@ from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size
 
 @dataclass(frozen=True)
 class PayloadReference:
-    """A stretch of the chunks of a complete payload.
-
-    Attributes
-    ----------
-    store
-        The store that it belongs to.
-    payload, wrapped_key, total_bytes
-        Of the whole payload.
-    first, chunks
-        The stretch, and the number of its first chunk.
-    where
-        How errors name the payload.
-    """
+    """A stretch of the chunks of a complete payload."""
 
     store: str
+    """The store that it belongs to."""
     payload: str
     wrapped_key: bytes = field(repr=False)
     total_bytes: int
+    """`payload`, `wrapped_key`, `total_bytes`: of the whole payload."""
     first: int
     chunks: tuple[StoredChunk, ...] = field(repr=False)
+    """`first`, `chunks`: the stretch, and the number of its first chunk."""
     where: str
+    """How errors name the payload."""
 
     def part(self, start: int, stop: int) -> PayloadReference:
         """The chunks with the bytes from `start` up to `stop`, of a reference to the whole."""
@@ -121,11 +113,8 @@ class PayloadReader:
     def read(self, start: int, stop: int) -> memoryview:
         """The bytes from `start` up to `stop`; only the chunks that hold them are read.
 
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if the payload has no such range; VAULT if a chunk is missing, was changed, or belongs to
-            another place or payload.
+        Raises UPLOAD_CORRUPT if the payload has no such range; VAULT if a chunk is missing, was changed, or belongs to
+        another place or payload.
         """
         if not 0 <= start <= stop <= self.total_bytes:
             raise GemelError(
@@ -236,10 +225,7 @@ class PayloadSource:
     def reader(self, reference: PayloadReference) -> PayloadReader:
         """A reader of the referenced chunks.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the wrapping key is not here; UNAVAILABLE if what has it does not answer.
+        Raises VAULT if the wrapping key is not here; UNAVAILABLE if what has it does not answer.
         """
         return PayloadReader(
             self._payloads,
@@ -254,10 +240,7 @@ class PayloadSource:
     def require(self, reference: PayloadReference) -> None:
         """Refuse a payload whose key does not unwrap here, or whose store's blobs are not these.
 
-        Raises
-        ------
-        GemelError
-            As `reader`; DATABASE for other blobs, or where they cannot be reached.
+        Errors as `reader`; DATABASE for other blobs, or where they cannot be reached.
         """
         self._key(reference)
         self._blobs.require(reference.store)
@@ -288,13 +271,7 @@ def provide(source: PayloadSource) -> None:
 
 
 def provided() -> PayloadSource:
-    """What this process reads references by.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if it has nothing to read them by.
-    """
+    """What this process reads references by. Raises CONFIGURATION if it has nothing to read them by."""
     if not _provided:
         raise GemelError(
             ErrorCode.CONFIGURATION,

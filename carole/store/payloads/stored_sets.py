@@ -59,19 +59,13 @@ class StoredContribution:
 
 @dataclass(frozen=True)
 class StoredSet:
-    """A set of a stored contribution, and a reader of its bytes: the one, or what stands for it elsewhere.
-
-    Attributes
-    ----------
-    layout, start
-        Its sizes, and the place of its first byte in the payload.
-    payload
-        The reader.
-    """
+    """A set of a stored contribution, and a reader of its bytes: the one, or what stands for it elsewhere."""
 
     layout: SetLayout
     start: int
+    """`layout`, `start`: its sizes, and the place of its first byte in the payload."""
     payload: PayloadReader
+    """The reader."""
 
     def read(self) -> SignatureSet:
         """Decrypt and check it; VAULT, UPLOAD_CORRUPT if it has changed on the disk."""
@@ -237,11 +231,8 @@ PACK_BYTES = 64 << 20
 def pack(database: Database, blobs: Blobs, payloads: EncryptedPayloads, payload: str) -> None:
     """Join the small files of a complete payload.
 
-    Raises
-    ------
-    GemelError
-        VAULT if a file is missing or shorter than its chunk; STORAGE_FULL, DATABASE; BUSY if another call has packed
-        the same chunks meanwhile.
+    Raises VAULT if a file is missing or shorter than its chunk; STORAGE_FULL, DATABASE; BUSY if another call has packed
+    the same chunks meanwhile.
     """
     with blobs.writing(payload):
         with database.read() as connection:
