@@ -74,14 +74,8 @@ WRAPPING = "wrapping.key"
 def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
     """Serve as scheduler until SIGTERM or SIGINT.
 
-    Raises CONFIGURATION, MODULE_MISSING for what cannot be used.
-
-    Parameters
-    ----------
-    path
-        Of ``scheduler.yaml``.
-    ready_file
-        Gets a JSON object with the address, once it can be called.
+    `ready_file`: gets a JSON object with the address, once it can be called. Raises CONFIGURATION, MODULE_MISSING for
+    what cannot be used.
     """
     configuration = load_configuration(path, SchedulerConfiguration)
     use_dask()
@@ -106,15 +100,9 @@ def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
 def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     """Work until SIGTERM or SIGINT, or until the scheduler is gone.
 
-    Raises CONFIGURATION, MODULE_MISSING, VAULT for what cannot be used; CERTIFICATE, UNAVAILABLE as `require_admitted`;
-    UNAVAILABLE too when the scheduler is gone.
-
-    Parameters
-    ----------
-    path
-        Of ``worker.yaml``.
-    ready_file
-        Gets a JSON object with the address, once the worker is registered.
+    `ready_file`: gets a JSON object with the address, once the worker is registered. Raises CONFIGURATION,
+    MODULE_MISSING, VAULT for what cannot be used; CERTIFICATE, UNAVAILABLE as `require_admitted`; UNAVAILABLE too when
+    the scheduler is gone.
     """
     configuration = load_configuration(path, WorkerConfiguration)
     engine, place = configuration.engine, configuration.store.place

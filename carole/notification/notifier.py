@@ -46,16 +46,8 @@ class Named(Protocol):
 def messages(entries: Iterable[AuditEntry], project: Callable[[str], Project], named: Named) -> Iterator[Message]:
     """The messages about entries of the log, oldest first.
 
-    Parameters
-    ----------
-    project
-        Gives a project of the entries, by its name, as it is now.
-    named
-        The names of a role's members.
-
-    Notes
-    -----
-    Of several entries by which one project waits for approvals, the newest counts, and none if it no longer waits.
+    `project`: gives a project of the entries, by its name, as it is now. Of several entries by which one project waits
+    for approvals, the newest counts, and none if it no longer waits.
     """
     entries = list(entries)
     requested = {entry.project: entry.sequence for entry in entries if entry.action in _CONSENT}
@@ -94,15 +86,7 @@ def _missing(project: Project, named: Named) -> tuple[str, ...]:
 
 
 def certificate_messages(endings: Mapping[str, EndingCertificate], now: int) -> Iterator[Message]:
-    """A message about each certificate that ends soon: the same one until the next threshold.
-
-    Parameters
-    ----------
-    endings
-        By the members' names.
-    now
-        Milliseconds since 1970.
-    """
+    """A message about each certificate that ends soon: the same one until the next threshold."""
     for member, soon in sorted(endings.items()):
         ends = round(soon.ends.timestamp() * 1000)
         state = "ended" if ends <= now else "urgent" if soon.is_urgent else "soon"

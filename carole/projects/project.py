@@ -230,10 +230,6 @@ class RestoreDecision:
 
     Attributes
     ----------
-    signatures
-        How many stewards must sign the release of a held result.
-    release_signatures
-        Of the held result's release, oldest first, while others are awaited.
     restoration
         Sequence number of the restoration's entry in the audit log.
     role, member

@@ -68,14 +68,8 @@ def observe(
 ) -> Observation:
     """The metrics and probes of one Carole, not yet started.
 
-    Parameters
-    ----------
-    service
-        Her store, and whether she is stopping.
-    trust
-        Her members and certificates.
-    check_keys
-        Raises if the wrapping keys cannot be used.
+    `service`: her store, and whether she is stopping. `trust`: her members and certificates. `check_keys`: raises if
+    the wrapping keys cannot be used.
     """
     monitoring = service.store.monitoring
 
@@ -281,12 +275,8 @@ class Application:
 def serve(path: Path, ready_file: Path | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    Raises For what cannot be used, before anything is served.
-
-    Parameters
-    ----------
-    ready_file
-        Gets a JSON object with the address, once Carole is ready; it is written whole or not at all.
+    `ready_file`: gets a JSON object with the address, once Carole is ready; it is written whole or not at all.
+    Raises the error for what cannot be used, before anything is served.
     """
     os.umask(0o077)  # files written from here on are readable by this user only
     sys.setswitchinterval(SWITCH_SECONDS)

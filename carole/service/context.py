@@ -57,10 +57,7 @@ class Conditions:
     def report(self, side: Side, conditions: Iterable[custody_pb2.ProjectCondition], projects: Iterable[str]) -> None:
         """Take a custodian's report, which replaces its former one; a condition that stays keeps its time.
 
-        Parameters
-        ----------
-        projects
-            Names of all projects; what is reported of others is left out.
+        `projects`: names of all projects; what is reported of others is left out.
         """
         now, names = milliseconds(), frozenset(projects)
         with self._lock:

@@ -61,15 +61,9 @@ def hand_over(
 ) -> Project:
     """Take an offer of a project.
 
-    Raises PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the owner is
-    a member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
-
-    Parameters
-    ----------
-    members
-        The newest list.
-    signer, former
-        The caller, and the owner: the same for a coordinator, another for a steward.
+    `members`: the newest list. `signer`, `former`: the caller, and the owner: the same for a coordinator, another for a
+    steward. Raises PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the
+    owner is a member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
     """
     if signer.role is Role.STEWARD:
         _require_gone(members, former, name)

@@ -207,8 +207,6 @@ class ShownStatuses:
 def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition) -> ShownStatuses:
     """The states of projects to show to a custodian.
 
-    Notes
-    -----
     Projects that go on have three quarters of the answer, and take turns where that is too little. O(projects), and
     O(entries of the log after `since`).
     """

@@ -106,16 +106,8 @@ class Heartbeat:
 class Worker:
     """Takes runs and carries them out, until the process ends.
 
-    Parameters
-    ----------
-    owner
-        The worker's name.
-    holder
-        Its Carole's, under which it writes.
-    service
-        Hers too, which it calls where it computes with others.
-    pin
-        Which membership list to take.
+    `holder`: its Carole's, under which it writes. `service`: hers too, which it calls where it computes with others.
+    `pin`: which membership list to take.
     """
 
     def __init__(

@@ -199,13 +199,8 @@ class Log:
     def awaited(self, member: str, other: str, projects: Collection[str]) -> int:
         """The size up to which a custodian has yet to countersign the log; 0 if it has.
 
-        Parameters
-        ----------
-        member, other
-            The custodian, and the other one.
-        projects
-            Those whose released result a custodian has yet to fetch: it waits until the other one has countersigned
-            their releases, and whatever it had seen itself when they were offered to it.
+        `projects`: those whose released result a custodian has yet to fetch: it waits until the other one has
+        countersigned their releases, and whatever it had seen itself when they were offered to it.
         """
         if not projects:
             return 0
@@ -222,14 +217,7 @@ class Log:
     def changed(self, after: int, maximum: int) -> tuple[list[tuple[str, int]], int]:
         """The projects that entries after a number are about, each with its last entry's number; and the newest number.
 
-        Parameters
-        ----------
-        maximum
-            Of the projects: those that changed first, by their last entries.
-
-        Notes
-        -----
-        O(entries after the number).
+        `maximum`: of the projects: those that changed first, by their last entries. O(entries after the number).
         """
         number = func.max(audit.c.sequence)
         query = select(audit.c.project, number).where(audit.c.sequence > after, audit.c.project != "")

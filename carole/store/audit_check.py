@@ -52,12 +52,7 @@ class _FoundError(Exception):
 def verify(connection: Connection, linker: PublicIdentity, kept: Sequence[Checkpoint] = ()) -> Verified:
     """Check the log in a database; O(entries) time, and about a hundred bytes of memory for each.
 
-    Parameters
-    ----------
-    linker
-        The member who must have signed the checkpoints.
-    kept
-        Checkpoints of this log kept by other parties; the more, the more precisely a rewriting is located.
+    `kept`: checkpoints of this log kept by other parties; the more, the more precisely a rewriting is located.
     """
     if not all(inspect(connection).has_table(table.name) for table in (meta, audit, audit_nodes, audit_checkpoints)):
         return Verified(0, None, finding="the audit log is missing: its tables do not exist", entry=1)
@@ -177,20 +172,9 @@ def _between(agreed: int, size: int, what: str) -> _FoundError:
 def exported(connection: Connection, identity: Identity, project: str | None, since: int) -> Iterator[dict[str, Any]]:
     """The lines of an export: the newest checkpoint first, then the entries, oldest first.
 
-    Raises PARAMETER if the log has fewer entries than `since`.
-
-    Parameters
-    ----------
-    identity
-        Carole's: it signs the checkpoint's note.
-    project
-        Whose entries; None for all.
-    since
-        Size of the log that is to be shown to be continued.
-
-    Notes
-    -----
-    O(log n) hashes for each entry of a log of n.
+    `identity`: Carole's: it signs the checkpoint's note. `project`: whose entries; None for all. `since`: size of the
+    log that is to be shown to be continued. O(log n) hashes for each entry of a log of n. Raises PARAMETER if the log
+    has fewer entries than `since`.
     """
     shown = newest(connection)
     if since > shown.size:

@@ -100,12 +100,9 @@ def restore(
 
     A dry run checks the backup and the place, and puts nothing back. Raises DATABASE if the place is not empty, or the
     backup is not complete, or of a version newer than this program; AUDIT if its log is not intact under Carole's key.
-    The database is then as it was; files of blobs may remain, and a repetition goes on.
-
-    Notes
-    -----
-    The blobs come first, then the database in one transaction, then the blobs' identity. The entry about an upgrade
-    follows that about the restoration, which has the log as it was put back.
+    The database is then as it was; files of blobs may remain, and a repetition goes on. The blobs come first, then the
+    database in one transaction, then the blobs' identity. The entry about an upgrade follows that about the
+    restoration, which has the log as it was put back.
     """
     with _opened(source) as (manifest, connection, version):
         found = audit_check.verify(connection, identity.public)

@@ -86,16 +86,7 @@ class Changes:
 class Change:
     """A project within the transaction that changes it.
 
-    Attributes
-    ----------
-    connection
-        Of the transaction.
-    id, project
-        The project's row, and its current state.
-    at
-        Milliseconds since 1970.
-    erased
-        Payloads whose keys are destroyed by the change, with the digests of these.
+    `erased`: payloads whose keys are destroyed by the change, with the digests of these.
     """
 
     def __init__(

@@ -30,13 +30,7 @@ _KEY = "clock"
 
 
 class ClockGuard:
-    """Compares the clock with the time at which the store was last in use.
-
-    Parameters
-    ----------
-    clock
-        Milliseconds since 1970.
-    """
+    """Compares the clock with the time at which the store was last in use."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -115,13 +115,15 @@ _POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "
 class Database:
     """Transactions on Carole's database.
 
-    Raises CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of `prepare`.
+    `holder`: the name under which this process may write (see `tenure`); empty before it may. `where`: the database in
+    errors and logs. Raises CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of
+    `prepare`.
 
     Parameters
     ----------
     url
-        ``sqlite:///path`` or ``postgresql+psycopg://...``. PostgreSQL's own ways to give a password (a password
-        file, the environment) work and keep it out of the configuration.
+        ``sqlite:///path`` or ``postgresql+psycopg://...``. PostgreSQL's own ways to give a password (a password file,
+        the environment) work and keep it out of the configuration.
     seal
         Called at the end of every writing transaction, within it: what it writes is committed with the rest.
     prepare
@@ -130,13 +132,6 @@ class Database:
         Whether a missing file of SQLite is made.
     dry_run
         Whether what `prepare` writes is taken back.
-
-    Attributes
-    ----------
-    holder
-        The name under which this process may write (see `tenure`); empty before it may.
-    where
-        The database in errors and logs.
     """
 
     def __init__(

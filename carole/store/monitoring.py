@@ -96,17 +96,7 @@ class _UndoneError(Exception):
 class Monitoring:
     """Reads figures, and checks what the store needs.
 
-    Parameters
-    ----------
-    url
-        Of the database.
-    blobs
-        The encrypted chunks.
-
-    Attributes
-    ----------
-    disks
-        The folders that the store writes to: of the blobs, unless they are in a bucket, and of a SQLite database.
+    `disks`: the folders that the store writes to: of the blobs, unless they are in a bucket, and of a SQLite database.
     """
 
     def __init__(self, database: Database, url: str, blobs: Blobs, clock: Clock) -> None:

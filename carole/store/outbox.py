@@ -40,13 +40,7 @@ class Notice:
 
 
 class Outbox:
-    """What waits to be sent.
-
-    Parameters
-    ----------
-    clock
-        Milliseconds since 1970.
-    """
+    """What waits to be sent."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -84,10 +78,7 @@ class Outbox:
     def put(self, made: Iterable[Notice], position: int | None = None) -> int:
         """Keep messages that are not there yet, and that the log has been read up to `position`.
 
-        Returns
-        -------
-        int
-            How many were not taken, since `MAX_WAITING` of their way wait already.
+        Returns how many were not taken, since `MAX_WAITING` of their way wait already.
         """
         now, refused = self._clock(), 0
         with self._database.write() as connection:

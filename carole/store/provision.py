@@ -33,13 +33,9 @@ from gemel.common.versions import STORE
 def initialise(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[str, bool]:
     """Make a new store; its identity, and whether it was made. An existing one, complete, is left as it is.
 
-    Raises DATABASE where one of database and folder exists without the other, or both do and are not of one store; BUSY
-    if a Carole uses the folder.
-
-    Notes
-    -----
     The database is made first, in one transaction, then the folder gets the identity. What was interrupted between the
-    two is completed when it is called again.
+    two is completed when it is called again. Raises DATABASE where one of database and folder exists without the other,
+    or both do and are not of one store; BUSY if a Carole uses the folder.
     """
     blobs = Blobs(place)
     if blobs.identity() is None:

@@ -57,18 +57,7 @@ class FormerProjects:
 def former_projects(database: Database, now: int) -> Callable[[str], FormerProjects]:
     """Count released projects of the same two custodians.
 
-    Parameters
-    ----------
-    now
-        Milliseconds since 1970.
-
-    Returns
-    -------
-    callable
-        Of a project's name: the other released projects of its two custodians; none before both have approved.
-
-    Notes
-    -----
+    By a project's name: the other released projects of its two custodians; none before both have approved.
     Erased projects count: approvals and numbers of links stay when a project is erased. O(projects) once.
     """
     consented = (

@@ -41,15 +41,7 @@ def released_counts() -> ColumnElement[bool]:
 
 
 def record_release(connection: Connection, number: int, project: Project, run: str, at: int) -> None:
-    """Record a release in the transaction that makes it.
-
-    Parameters
-    ----------
-    number
-        The project's row.
-    at
-        Milliseconds since 1970.
-    """
+    """Record a release in the transaction that makes it."""
     days = connection.execute(select(projects.c.releases_days).where(projects.c.id == number)).scalar_one()
     connection.execute(
         insert(releases).values(

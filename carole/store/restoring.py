@@ -42,12 +42,7 @@ MAX_RECORDED = 1000
 def record_restoration(connection: Connection, made_at: int, at: int) -> int:
     """Record that the log, as it is now, is that of a store put back; returns its number of entries.
 
-    Parameters
-    ----------
-    made_at
-        Time of the backup, in milliseconds since 1970; that of the newest entry where it is not known.
-    at
-        The present time.
+    `made_at`: time of the backup, in milliseconds since 1970; that of the newest entry where it is not known.
     """
     was = audit.newest(connection)
     details: dict[str, Detail] = {"store": was.log, "entries": was.size, "root": was.root.hex(), "made_at": made_at}

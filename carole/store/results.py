@@ -48,14 +48,8 @@ def writing(
 
     Every key is made in a transaction that holds the run, so that none comes into being once its project is erased. If
     the block ends with an error, nothing of the contents is left; if the worker is killed, `sweeping` erases what it
-    has left as soon as the run is no longer its own.
-
-    Parameters
-    ----------
-    writer
-        The worker, under whose name the payloads stand until they are named.
-    randomised
-        Names of the contents whose digests confirm no guess (`resting_digests`).
+    has left as soon as the run is no longer its own. `writer`: the worker, under whose name the payloads stand until
+    they are named. `randomised`: names of the contents whose digests confirm no guess (`resting_digests`).
     """
     written: dict[str, tuple[str, DataKey, list[StoredChunk]]] = {}
     made: list[str] = []
@@ -250,13 +244,8 @@ class Artifacts:
     def fetch(self, name: str, run: str, artifact: str, index: int, allowed: Allowed | None = None) -> Chunk:
         """One chunk of a complete artifact.
 
-        Raises NOT_FOUND if there is no such artifact; errors of `allowed`: WRONG_STATE if the run does not wait;
-        PARAMETER for an index past the end.
-
-        Parameters
-        ----------
-        allowed
-            By default the run must wait.
+        `allowed`: by default the run must wait. Raises NOT_FOUND if there is no such artifact; errors of `allowed`:
+        WRONG_STATE if the run does not wait; PARAMETER for an index past the end.
         """
         with self._database.read() as connection:
             (allowed or partial(_waiting, run))(read_project(connection, name).project)
@@ -293,14 +282,8 @@ class Artifacts:
         The first chunk of other content restarts an incomplete artifact. Raises NOT_FOUND, WRONG_STATE; errors of
         `allowed` and `begin`; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as `Chunk.check`; CHUNK_CONFLICT for a chunk
         of other content, or another one under an index that has one; UPLOAD_CORRUPT if the content does not match its
-        root digest.
-
-        Parameters
-        ----------
-        allowed
-            By default the run must wait.
-        begin
-            Called before an artifact is begun, or begun again.
+        root digest. `allowed`: by default the run must wait. `begin`: called before an artifact is begun, or begun
+        again.
         """
         where = f"{name}, run {run}, {artifact}, chunk {chunk.index}"
         chunk.check(max_bytes, where)

@@ -146,8 +146,6 @@ class Sweeping:
     def _sweep_files(self) -> int:
         """Remove the files that no row names; returns how many.
 
-        Notes
-        -----
         That a payload is final is read before its files are listed: a writer that came later found it so, and wrote
         nothing. What is erased meanwhile is not marked as swept: its files are yet to be removed.
         """

@@ -168,16 +168,8 @@ class Runs:
     ) -> None:
         """Store a run's artifacts and let it wait for handles, and for a resolver if any, in one transaction.
 
-        Raises WRONG_STATE if the run is no longer this worker's; nothing is stored then.
-
-        Parameters
-        ----------
-        pairs
-            Number of candidate pairs.
-        by
-            The party that joins the rows, and so reads the handles.
-        contents
-            Carole's artifacts by name.
+        `by`: the party that joins the rows, and so reads the handles. Raises WRONG_STATE if the run is no longer this
+        worker's; nothing is stored then.
         """
         owned = partial(self._own, lease)
         with self._artifacts.writing(owned, lease.owner, contents) as write, owned() as change:
@@ -202,18 +194,11 @@ class Runs:
     ) -> None:
         """Store every recipient's share, end the run, and release, hold or refuse it, in one transaction.
 
-        Raises WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
-        then. Raises `OvertakenError` if the same custodians have another release meanwhile, of which the assessment
-        knows nothing: nothing is stored. The log's lock, which every release takes, makes one of two the first.
-
-        Parameters
-        ----------
-        shares
-            By recipient, the share's bytes in parts of any length; with a policy decision also the report, as `REPORT`.
-        policy_decision
-            The result of the assessment, where the specification requests one.
-        compared
-            The runs whose releases it was assessed beside.
+        `shares`: by recipient, the share's bytes in parts of any length; with a policy decision also the report, as
+        `REPORT`. `compared`: the runs whose releases it was assessed beside. Raises WRONG_STATE if the run is no longer
+        this worker's, or lacks a required policy decision; nothing is stored then. Raises `OvertakenError` if the same
+        custodians have another release meanwhile, of which the assessment knows nothing: nothing is stored. The log's
+        lock, which every release takes, makes one of two the first.
         """
         owned = partial(self._own, lease)
         with self._results.writing(owned, lease.owner, shares) as write, owned() as change:

@@ -150,14 +150,9 @@ class Ownership:
     ) -> Project:
         """Make a coordinator the owner; errors as `operations.take_over`, NOT_FOUND, and AUDIT as `hand_over`.
 
-        Parameters
-        ----------
-        statement, signature
-            Its act; the signature has been verified.
-        digest, consent, epoch
-            The specification that it consents to, and the verified signature of that.
-        opening
-            The verified signature of the epoch that the project is in; empty in the first.
+        `statement`, `signature`: its act; the signature has been verified. `digest`, `consent`, `epoch`: the
+        specification that it consents to, and the verified signature of that. `opening`: the verified signature of the
+        epoch that the project is in; empty in the first.
         """
         with self._changes.of(statement.project) as change:
             if change.project.owner != statement.successor:
@@ -196,30 +191,9 @@ def milliseconds() -> int:
 class Store:
     """All of Carole's stored data.
 
-    Raises CONFIGURATION, DATABASE.
-
-    Parameters
-    ----------
-    url
-        Of the database: ``sqlite:///path`` or ``postgresql+psycopg://...``.
-    blobs
-        For encrypted chunks: a folder, or a bucket.
-    vault
-        Wraps their keys.
-    identity
-        Signs the audit log's checkpoints.
-    clock
-        Milliseconds since 1970; tests give their own.
-    holder
-        The name under which a worker writes: its Carole's.
-
-    Attributes
-    ----------
-    projects, ownership, uploads, runs, results, releases, artifacts, variables, retention, clock_guard, audit,
-    restorations, outbox, monitoring
-        The parts.
-    sweep
-        Destroys keys and removes files that nothing reaches; also while others write.
+    `url`: of the database: ``sqlite:///path`` or ``postgresql+psycopg://...``. `clock`: milliseconds since 1970; tests
+    give their own. `holder`: the name under which a worker writes: its Carole's. `sweep`: destroys keys and removes
+    files that nothing reaches; also while others write. Raises CONFIGURATION, DATABASE.
     """
 
     def __init__(
@@ -266,12 +240,8 @@ class Store:
         blobs belong together and that no other Carole uses them. Runs of former workers are freed first: a worker that
         outlived its Carole can then no longer name the files that are removed here. Raises BUSY if another Carole uses
         the store; DATABASE if database and blobs are not of one store, or the database is older than the blobs.
-
-        Parameters
-        ----------
-        report
-            Called from a thread when the database can no longer be reached, when it can again, and when another Carole
-            has taken over.
+        `report`: called from a thread when the database can no longer be reached, when it can again, and when another
+        Carole has taken over.
         """
         self._blobs.claim()
         try:

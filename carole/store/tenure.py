@@ -41,17 +41,9 @@ class Standing(StrEnum):
 def take(connection: Connection, place: str, where: str) -> str:
     """Become the holder; her name, random.
 
-    Raises BUSY while another holds the store.
-
-    Parameters
-    ----------
-    place
-        Of the locked folder: a former holder of the same place is dead.
-
-    Notes
-    -----
-    On PostgreSQL it waits for the transactions of the former holder that are under way: changing the row's key
-    conflicts with the lock that these hold on it (`require`); renewing does not.
+    `place`: of the locked folder: a former holder of the same place is dead. On PostgreSQL it waits for the
+    transactions of the former holder that are under way: changing the row's key conflicts with the lock that these hold
+    on it (`require`); renewing does not. Raises BUSY while another holds the store.
     """
     holder, now = secrets.token_hex(16), _now(connection)
     over = or_(tenure.c.place == place, tenure.c.until < now, tenure.c.until > now + 2 * TENURE_MS)

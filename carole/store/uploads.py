@@ -57,17 +57,7 @@ class Quota:
     """In one project in 24 hours: each one that begins writes to the audit log, which is kept for ever."""
 
     def check(self, connection: Connection, project: int, side: Side, total_bytes: int, at: int) -> None:
-        """Refuse a new upload above the quota.
-
-        Raises UPLOAD_LIMIT.
-
-        Parameters
-        ----------
-        project
-            The project's row.
-        at
-            Now, in milliseconds since 1970.
-        """
+        """Refuse a new upload above the quota. Raises UPLOAD_LIMIT."""
         mine = uploads.c.side == str(side)
         recent = select(func.count()).select_from(uploads).where(mine, uploads.c.project == project)
         begun = connection.scalar(recent.where(uploads.c.begun_at > at - _DAY_MS)) or 0

@@ -320,10 +320,7 @@ def take_over(
     project was not handed over to it; WRONG_STATE if the statement is about another offer, or the project is erased;
     SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's, and for no opening of its epoch.
 
-    Parameters
-    ----------
-    opening
-        Of the present epoch, by the successor; None in the first.
+    `opening`: of the present epoch, by the successor; None in the first.
     """
     member = statement.successor
     if project.owner == member and project.state is not State.ERASED:

@@ -37,16 +37,8 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
     """Request a run. A repeated request returns the same run, whatever its state.
 
     A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. Raises RUN_ACTIVE if
-    another run is queued or running; NOT_ADMITTED, WRONG_STATE.
-
-    Parameters
-    ----------
-    request
-        The caller's own name of its request, by which a repetition is known.
-    name
-        Of the run, if there is none by this request yet.
-    call
-        As `Run.call`.
+    another run is queued or running; NOT_ADMITTED, WRONG_STATE. `request`: the caller's own name of its request, by
+    which a repetition is known. `name`: of the run, if there is none by this request yet.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.START_RUN)
     if any(run.request == request for run in project.runs):
@@ -122,12 +114,8 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
     """End a run with links, and release, hold or refuse its result according to the specification's policy.
 
     Several transitions, with an audit entry for each, all or none of which happen. Raises WRONG_STATE if the run is not
-    running, or a policy decision is missing or given contrary to the specification.
-
-    Parameters
-    ----------
-    policy_decision
-        Result of the assessment; None if the specification requests none.
+    running, or a policy decision is missing or given contrary to the specification. `policy_decision`: result of the
+    assessment; None if the specification requests none.
     """
     run = active_run(project, name)
     if (policy_decision is None) != (project.policy is Policy.NONE):
@@ -259,13 +247,8 @@ def submit_row_handles(project: Project, side: Side, member: str, name: str) -> 
 def resolve_run(project: Project, member: str, name: str, root: str, signature: str) -> Outcome:
     """The resolver has submitted its result: the run is queued again, for its second half.
 
-    Raises WRONG_STATE if the run does not wait for the resolver.
-
-    Parameters
-    ----------
-    root, signature
-        Root digest of the result's chunks, and the member's signature on it, in hexadecimal: the log shows for which
-        result the member answers.
+    `root`, `signature`: root digest of the result's chunks, and the member's signature on it, in hexadecimal: the log
+    shows for which result the member answers. Raises WRONG_STATE if the run does not wait for the resolver.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.RESOLVE_RUN)
     run = require_waiting(project, active_run(project, name))
@@ -284,15 +267,6 @@ def join_rows(project: Project, name: str, member: str, records: Mapping[Side, i
     """Carole knows which rows of a run's candidate pairs are one record; only the log changes.
 
     Raises WRONG_STATE if no worker has the run.
-
-    Parameters
-    ----------
-    member
-        Her name in the membership list.
-    records
-        Number of records in the rows, of each file.
-    maximum
-        Number of records that the specification allows.
     """
     require_worked_on(project, name)
     row = permit(project, SYSTEM, Action.JOIN)

@@ -20,12 +20,8 @@ from gemel.common.specification.model.granted_variables import Transfer
 def acknowledge(project: Project, side: Side, member: str, name: str, alone: str = "") -> Outcome:
     """A custodian confirms that it holds its share of a released run, whose digest has been compared before.
 
-    Raises NOT_ADMITTED, WRONG_STATE.
-
-    Parameters
-    ----------
-    alone
-        Its operator's reason to fetch it before the other custodian had countersigned the release; empty if it had.
+    `alone`: its operator's reason to fetch it before the other custodian had countersigned the release; empty if it
+    had. Raises NOT_ADMITTED, WRONG_STATE.
     """
     newest = project.released_run
     superseded = newest is not None and newest.run != name
@@ -76,13 +72,9 @@ def refuse(project: Project, given: ReleaseSignature, reason: str) -> Outcome:
 def override(project: Project, given: ReleaseSignature, reason: str, stewards: Mapping[str, str]) -> Outcome:
     """Sign the release of a held result against the policy; the last signature that is required releases it.
 
-    The signature has been verified before. The same steward again changes nothing. Errors as `refuse`.
-
-    Parameters
-    ----------
-    stewards
-        The stewards of the present membership list and their identities. A former signature counts only if its signer
-        is among them, with the identity that it was made by, and if it is on the same report.
+    The signature has been verified before. The same steward again changes nothing. Errors as `refuse`. `stewards`: the
+    stewards of the present membership list and their identities. A former signature counts only if its signer is among
+    them, with the identity that it was made by, and if it is on the same report.
     """
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.OVERRIDE)
@@ -162,12 +154,7 @@ def require_receivable(project: Project, role: Role, run: str, transfer: Transfe
 def send_variables(project: Project, member: str, run: str, transfer: Transfer, total_bytes: int) -> Outcome:
     """A custodian has sent all of one recipient's columns.
 
-    Errors as `require_sendable`.
-
-    Parameters
-    ----------
-    total_bytes
-        Of the sealed message, for the log.
+    `total_bytes`: of the sealed message, for the log. Errors as `require_sendable`.
     """
     if transfer in project.sent and project.state is State.RELEASED:
         return Outcome(project)
@@ -228,12 +215,8 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
 
     Where a role has several members, one accepts for all. Another of them may still refuse while the project waits, and
     may always accept, to name what it knows to be released. Raises WRONG_STATE if another restoration is the newest, no
-    decision is awaited of this party, or it has decided otherwise.
-
-    Parameters
-    ----------
-    details
-        Of its audit entry: all that is signed, and the signature.
+    decision is awaited of this party, or it has decided otherwise. `details`: of its audit entry: all that is signed,
+    and the signature.
     """
     action = Action.ACCEPT_RESTORE if decision.accepted else Action.REFUSE_RESTORE
     actor = acting(project, decision.role, decision.member, action)

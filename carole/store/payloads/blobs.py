@@ -230,18 +230,7 @@ class SweptFiles:
 
 
 class Blobs:
-    """The files of a store.
-
-    Parameters
-    ----------
-    at
-        A folder, or a bucket.
-
-    Attributes
-    ----------
-    place
-        Of a claimed place: two that are equal cannot both have it.
-    """
+    """The files of a store. `place`: of a claimed place: two that are equal cannot both have it."""
 
     def __init__(self, at: Path | Bucket) -> None:
         self._at: BlobPlace = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
@@ -338,20 +327,11 @@ class Blobs:
     def sweep(self, payloads: Iterable[str], stored: Callable[[], Mapping[str, Collection[str] | None]]) -> SweptFiles:
         """Remove the files of payloads that no row names.
 
-        Parameters
-        ----------
-        payloads
-            Where such files may be.
-        stored
-            Reads the database: by payload the files that are named, none of an erased one, and None for a payload that
-            another process may be writing.
-
-        Notes
-        -----
-        The order makes it safe beside writers: files are listed first, then it is looked which payloads are being
-        written, then the database is read. A file of the list whose writer had ended by the second step was named, or
-        removed, before the third; one that is written later is not in the list. A payload that the database does not
-        know is left alone.
+        `payloads`: where such files may be. `stored`: reads the database: by payload the files that are named, none of
+        an erased one, and None for a payload that another process may be writing. The order makes it safe beside
+        writers: files are listed first, then it is looked which payloads are being written, then the database is read.
+        A file of the list whose writer had ended by the second step was named, or removed, before the third; one that
+        is written later is not in the list. A payload that the database does not know is left alone.
         """
         found = {payload: self._at.files(payload) for payload in payloads}
         with self._guard:

@@ -120,10 +120,7 @@ class EncryptedPayloads:
     ) -> None:
         """Write the rows of a payload that is complete on the disk: it counts from the commit on.
 
-        Parameters
-        ----------
-        randomised
-            Whether its digest confirms no guess, so that the root may rest in the clear (`resting_digests`).
+        `randomised`: whether its digest confirms no guess, so that the root may rest in the clear (`resting_digests`).
         """
         rows = [{"payload": payload, **vars(chunk)} for chunk in written]
         if rows:
@@ -248,11 +245,8 @@ class EncryptedPayloads:
     def erase(self, connection: Connection, which: ColumnElement[bool]) -> dict[str, str]:
         """Destroy the keys of payloads and delete their chunks' rows; `remove` the files after the commit.
 
-        Returns
-        -------
-        dict of str to str
-            By payload the SHA-256 digest of the wrapped key, in hexadecimal digits: a copy of the key that turns up in
-            a backup is recognised as one that was to be destroyed.
+        Returns by payload the SHA-256 digest of the wrapped key, in hexadecimal digits: a copy of the key that turns up
+        in a backup is recognised as one that was to be destroyed.
         """
         query = select(payloads.c.id, payloads.c.wrapped_key).where(payloads.c.wrapped_key.is_not(None), which)
         found = {row.id: hashlib.sha256(row.wrapped_key).hexdigest() for row in connection.execute(query)}

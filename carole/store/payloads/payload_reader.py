@@ -51,28 +51,9 @@ RUN_CHUNKS = 8
 class PayloadReader:
     """Reads the bytes of a complete payload.
 
-    Parameters
-    ----------
-    payloads
-        Where its chunks are.
-    key
-        Its key.
-    payload
-        Its identifier.
-    chunks
-        Its chunks, in order: all, or a stretch of them.
-    total_bytes
-        Its length.
-    where
-        How errors name it: the project and the side, or the run and the artifact.
-    first
-        The number of the first of `chunks`, where only a stretch of them is there to be read.
-    whole
-        All of it for another process, if it is ever to be read by one.
-
-    Notes
-    -----
-    `read` may be called from several threads at a time, `take` from one.
+    `where`: how errors name it: the project and the side, or the run and the artifact. `first`: the number of the first
+    of `chunks`, where only a stretch of them is there to be read. `whole`: all of it for another process, if it is ever
+    to be read by one. `read` may be called from several threads at a time, `take` from one.
     """
 
     def __init__(
@@ -205,15 +186,7 @@ MAX_KEYS = 16
 
 
 class PayloadSource:
-    """What this process reads payloads by.
-
-    Parameters
-    ----------
-    blobs
-        The store's; nothing is written, and they are not claimed.
-    vault
-        Unwraps their keys.
-    """
+    """What this process reads payloads by. `blobs`: the store's; nothing is written, and they are not claimed."""
 
     def __init__(self, blobs: Blobs, vault: Vault) -> None:
         self._blobs = blobs
