@@ -9,7 +9,7 @@ from typing import Protocol
 from gemel.carole.notification.courier import Courier
 from gemel.carole.notification.message import Event, Message
 from gemel.carole.notification.section import WayConfiguration
-from gemel.carole.projects import Project, State
+from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from gemel.carole.projects.operations import key_mismatch
+from gemel.carole.projects.operations.consent import key_mismatch
 from gemel.carole.projects.project import Grant, MessageKind, Project, RunState, State
 from gemel.carole.projects.restoration import no_further_run, standstill
 from gemel.common.message_words import listed

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import grpc
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.carole.service.computation_sessions import Absence, Session, Sessions, lost
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.message_relay import MessagePart

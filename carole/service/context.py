@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import grpc
 
-from gemel.carole.projects import Project
-from gemel.carole.projects.operations import Detail
+from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.project import Project
 from gemel.carole.projects.transitions import require_owner
 from gemel.carole.store import Store
 from gemel.carole.store.store import milliseconds

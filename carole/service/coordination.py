@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import grpc
 import structlog
 
-from gemel.carole.projects import Grant, Policy, Project
+from gemel.carole.projects.project import Grant, Policy, Project
 from gemel.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from gemel.carole.service.doors import fetch_artifact, put_artifact, require_analysts
 from gemel.carole.service.stewardship import hand_over, hand_over_to_wire, require_stewards, steward_names, take_over

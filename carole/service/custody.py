@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import grpc
 
-from gemel.carole.projects import KeyReport, MessageKind, Project
-from gemel.carole.projects.operations import Detail, key_mismatch
+from gemel.carole.projects.operations.consent import key_mismatch
+from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.project import KeyReport, MessageKind, Project
 from gemel.carole.projects.tasks import Task, TaskKind, choose
 from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from gemel.carole.service.doors import (

@@ -8,8 +8,9 @@ from dataclasses import replace
 import grpc
 import structlog
 
-from gemel.carole.projects import Project, State, operations
-from gemel.carole.projects.operations import Outcome
+from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
+from gemel.carole.projects.operations.outcome import Outcome
+from gemel.carole.projects.project import Project, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
@@ -301,14 +302,14 @@ def put_artifact(
         artifact, giver = handles_of(side), side
 
         def done(project: Project, total_bytes: int) -> Outcome:
-            return operations.submit_row_handles(project, giver, member.name, run)
+            return submit_row_handles(project, giver, member.name, run)
 
     elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
         artifact = RESOLUTION_RESULT
         verify_result(member.identity, request.signature, name, run, chunk.root)
 
         def done(project: Project, total_bytes: int) -> Outcome:
-            return operations.resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
+            return resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
 
     else:
         raise _not_for_you(request.artifact)

@@ -25,7 +25,7 @@ from gemel.carole.engine.resolution.shown_pairs import ShownPairs, shown_pairs
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from gemel.carole.projects import PolicyDecision, Project
+from gemel.carole.projects.project import PolicyDecision, Project
 from gemel.carole.store import Store
 from gemel.carole.store.releases import COUNTS, Kept, ReleaseTrace
 from gemel.carole.store.results import REPORT

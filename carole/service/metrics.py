@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from gemel.carole.projects import RunState
+from gemel.carole.projects.project import RunState
 from gemel.carole.store.monitoring import Figures, LastRun, Monitoring
 from gemel.common.errors import GemelError
 from gemel.common.observability.certificates import days_left

@@ -10,7 +10,6 @@ the request itself. The join is recorded in the audit log before it is used.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +17,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from opentelemetry.trace import Span
 
 from gemel.carole.assessment import combine, combine_coded, near_copies_warnings
 from gemel.carole.engine import Contribution, compare, link
@@ -38,7 +36,7 @@ from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import Terms, lead
-from gemel.carole.projects import JoinedBy, Project
+from gemel.carole.projects.project import JoinedBy, Project
 from gemel.carole.service.computing import Computing, own_contribution
 from gemel.carole.service.ending import end_run, granted_joint, relayed_shares, shares
 from gemel.carole.store import Store
@@ -47,7 +45,6 @@ from gemel.carole.store.runs import Lease
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability.tracing import begin_span
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
@@ -69,58 +66,12 @@ def known_records(store: Store, project: str, plan: LinkagePlan) -> KnownRecords
     return KnownRecords.of([part for side in Side for part in store.uploads.known(project, side)], plan.latent)
 
 
-# The stages of a run as its worker passes through them: how long each takes, a span for each, and the work's sizes.
-
 Note = Callable[[int, int, int], None]
 """Called with candidate pairs, comparison patterns and the most memory that a run's data took, once it has compared."""
 
 
 def no_note(pairs: int, patterns: int, peak_bytes: int) -> None:
     """For a run whose figures no one reads."""
-
-
-class Stages:
-    """What a run has spent on its stages; a stage ends where the next one begins."""
-
-    def __init__(self, run: str, project: str = "", request: str = "") -> None:
-        self._run = run
-        self._request = request
-        self._project = project
-        self._lock = threading.Lock()
-        self._stage = ""
-        self._begun = 0.0
-        self._span: Span | None = None
-        self._seconds: dict[str, float] = {}
-        self.sizes: dict[str, float] = {}
-
-    def note(self, pairs: int, patterns: int, peak_bytes: int) -> None:
-        """Note the sizes of the work; see `Note`."""
-        named = {"candidate_pairs": pairs, "patterns": patterns, "peak_bytes": peak_bytes}
-        self.sizes |= {name: float(size) for name, size in named.items()}
-
-    def enter(self, stage: str) -> None:
-        """Note that the run is in a stage now; called often, and by several threads."""
-        if stage == self._stage:
-            return
-        with self._lock:
-            if stage != self._stage:
-                self._end()
-                self._stage, self._begun = stage, time.monotonic()
-                self._span = begin_span(f"run {stage}", run=self._run, request=self._request)
-                if self._project:
-                    self._span.set_attribute("gemel.project", self._project)
-
-    def end(self) -> dict[str, float]:
-        """End the last stage; the seconds of each, in the order in which they first began."""
-        with self._lock:
-            self._end()
-            return dict(self._seconds)
-
-    def _end(self) -> None:
-        if self._span is not None:
-            self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + time.monotonic() - self._begun
-            self._span.end()
-        self._stage, self._span = "", None
 
 
 # The first half of a run in mode block_keyed: compare inside blocks, and ask custodians and resolver.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import grpc
 
-from gemel.carole.projects import Project, ReleaseSignature, State
+from gemel.carole.projects.project import Project, ReleaseSignature, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
 from gemel.carole.store import Store

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gemel.carole.projects.operations import Interruption
+from gemel.carole.projects.operations.linking import Interruption
 from gemel.carole.store import Store
 from gemel.carole.store.retention import Swept
 from gemel.common.errors import GemelError

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from gemel.carole.projects import NewEpoch, Project, Run, State
 from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.project import NewEpoch, Project, Run, State
 from gemel.carole.projects.restoration import awaited, name_of
 from gemel.carole.projects.tasks import blocking_error, is_over
 from gemel.carole.service.context import Conditions, Reported

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock

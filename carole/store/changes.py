@@ -15,8 +15,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from gemel.carole.projects import Grant, Project, Run, RunState, State, Upload
-from gemel.carole.projects.operations import Entry, Outcome
+from gemel.carole.projects.operations.outcome import Entry, Outcome
+from gemel.carole.projects.project import Grant, Project, Run, RunState, State, Upload
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit
 from gemel.carole.store.database import Database

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, insert, select, update
 
-from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, tenure
 from gemel.carole.store.database import Database

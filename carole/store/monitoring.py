@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.engine import make_url
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store.audit import last
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import Blobs

@@ -16,8 +16,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.engine import make_url
 
 from gemel.carole.bucket import Bucket
-from gemel.carole.projects.operations import Entry
-from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.operations.outcome import Detail, Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, clock_guard, tenure
 from gemel.carole.store.database import Database, Prepare, newest_schema

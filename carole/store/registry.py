@@ -11,7 +11,11 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from gemel.carole.projects import (
+from gemel.carole.projects.operations.consent import amend, approve, open_epoch, post_message, report_keys
+from gemel.carole.projects.operations.contribution import decline
+from gemel.carole.projects.operations.outcome import Detail, Entry
+from gemel.carole.projects.operations.release import erase
+from gemel.carole.projects.project import (
     Approval,
     Decline,
     Grant,
@@ -21,9 +25,7 @@ from gemel.carole.projects import (
     Policy,
     Project,
     State,
-    operations,
 )
-from gemel.carole.projects.operations import Detail, Entry
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Changes, project_columns
@@ -200,7 +202,7 @@ class Registry:
         A run that waits for handles or for the resolver is ended: the amendment may change what it waits for.
         """
         with self._changes.of(new.name) as change:
-            outcome = operations.amend(
+            outcome = amend(
                 change.project,
                 member,
                 new.specification_digest,
@@ -255,9 +257,7 @@ class Registry:
         """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
         return self._changes.apply(
             name,
-            lambda project, now: operations.approve(
-                project, role, Approval(member, digest, signature, now, epoch), file
-            ),
+            lambda project, now: approve(project, role, Approval(member, digest, signature, now, epoch), file),
         )
 
     def open_epoch(self, name: str, epoch: int, member: str, reason: str, signature: bytes) -> Project:
@@ -266,7 +266,7 @@ class Registry:
         Errors as `operations.open_epoch`, and NOT_FOUND.
         """
         return self._changes.apply(
-            name, lambda project, now: operations.open_epoch(project, NewEpoch(epoch, member, reason, signature, now))
+            name, lambda project, now: open_epoch(project, NewEpoch(epoch, member, reason, signature, now))
         )
 
     def decline(self, name: str, side: Side, member: str, digest: bytes, reason: str, signature: bytes) -> Project:
@@ -276,29 +276,25 @@ class Registry:
         """
         return self._changes.apply(
             name,
-            lambda project, now: operations.decline(project, side, Decline(member, digest, reason, signature, now)),
+            lambda project, now: decline(project, side, Decline(member, digest, reason, signature, now)),
         )
 
     def post_message(
         self, name: str, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes
     ) -> Project:
         """Keep a message for the other custodian; errors as `operations.post_message`, and NOT_FOUND."""
-        return self._changes.apply(
-            name, lambda project, _: operations.post_message(project, side, member, epoch, kind, payload)
-        )
+        return self._changes.apply(name, lambda project, _: post_message(project, side, member, epoch, kind, payload))
 
     def report_keys(self, name: str, side: Side, member: str, epoch: int, report: KeyReport) -> Project:
         """Store a custodian's key report, replacing its former one; errors as `operations.report_keys`.
 
         Unequal reports raise no error here: they are stored, and `operations.key_mismatch` returns the error.
         """
-        return self._changes.apply(
-            name, lambda project, _: operations.report_keys(project, side, member, epoch, report)
-        )
+        return self._changes.apply(name, lambda project, _: report_keys(project, side, member, epoch, report))
 
     def erase(self, name: str, role: Role, member: str) -> Project:
         """Destroy the keys of everything stored for a project; errors as `operations.erase`, and NOT_FOUND."""
-        return self._changes.apply(name, lambda project, _: operations.erase(project, role, member))
+        return self._changes.apply(name, lambda project, _: erase(project, role, member))
 
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Select, cast, exists, insert, select
 
-from gemel.carole.projects import Project, State
+from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import Database

@@ -15,9 +15,9 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, insert, select
 
 from gemel.carole.bucket import Bucket
-from gemel.carole.projects import Project, RestoreDecision
-from gemel.carole.projects.operations import Entry, decide_restore
-from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.operations.outcome import Detail, Entry
+from gemel.carole.projects.operations.release import decide_restore
+from gemel.carole.projects.project import Project, RestoreDecision
 from gemel.carole.projects.restoration import concerns
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, tenure

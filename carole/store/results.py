@@ -13,8 +13,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from gemel.carole.projects import Grant, Project, Run, State, operations
-from gemel.carole.projects.operations import Outcome, require_waiting
+from gemel.carole.projects.operations.linking import require_waiting
+from gemel.carole.projects.operations.outcome import Outcome
+from gemel.carole.projects.operations.release import acknowledge
+from gemel.carole.projects.project import Grant, Project, Run, State
 from gemel.carole.projects.restoration import refuse_standstill
 from gemel.carole.store.changes import Change, Changes
 from gemel.carole.store.database import Database
@@ -171,7 +173,7 @@ class Results:
                     where=f"{name}, run {run}",
                     remedy="fetch the share again",
                 )
-            change.apply(operations.acknowledge(change.project, side, member, run, alone))
+            change.apply(acknowledge(change.project, side, member, run, alone))
 
     def _share(self, connection: Connection, project: Project, role: Role, run: str) -> Row[Any]:
         requested = project.run(run)

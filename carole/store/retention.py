@@ -20,7 +20,9 @@ from sqlalchemy import (
     update,
 )
 
-from gemel.carole.projects import RunState, State, operations
+from gemel.carole.projects.operations.contribution import expire_upload
+from gemel.carole.projects.operations.release import expire_result
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.clock_guard import DAY_MS, ClockGuard
 from gemel.carole.store.database import Database
@@ -92,7 +94,7 @@ class Retention:
             run = change.project.active_run
             if run is not None and run.state is not RunState.RESOLVING:
                 return 0
-            outcome = operations.expire_upload(change.project, side, upload)
+            outcome = expire_upload(change.project, side, upload)
             change.apply(outcome)
             return int(outcome.changed)
 
@@ -100,7 +102,7 @@ class Retention:
         with self._changes.of(name) as change:
             if change.project.state not in _ENDED:
                 return 0
-            change.apply(operations.expire_result(change.project))
+            change.apply(expire_result(change.project))
             return 1
 
 

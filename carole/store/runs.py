@@ -15,8 +15,18 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, not_, or_, select, update
 
-from gemel.carole.projects import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State, operations
-from gemel.carole.projects.operations import Interruption
+from gemel.carole.projects.operations.linking import (
+    Interruption,
+    fail_run,
+    finish_run,
+    join_rows,
+    request_row_handles,
+    requeue_run,
+    start_run,
+    take_run,
+)
+from gemel.carole.projects.operations.release import override, refuse
+from gemel.carole.projects.project import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State
 from gemel.carole.projects.restoration import standstill
 from gemel.carole.store.changes import Change, Changes
 from gemel.carole.store.database import Database
@@ -94,9 +104,7 @@ class Runs:
         A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. Raises
         NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
         """
-        project = self._changes.apply(
-            name, lambda project, _: operations.start_run(project, member, request, run, call)
-        )
+        project = self._changes.apply(name, lambda project, _: start_run(project, member, request, run, call))
         return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
@@ -129,10 +137,10 @@ class Runs:
                     continue
                 run = _run(change.project, found.run)
                 if run.state is RunState.RUNNING:
-                    outcome = operations.requeue_run(change.project, found.run, Interruption.LEASE_LOST)
+                    outcome = requeue_run(change.project, found.run, Interruption.LEASE_LOST)
                     run = _run(change.apply(outcome), found.run)
                 if run.state is RunState.QUEUED:
-                    run = _run(change.apply(operations.take_run(change.project, found.run)), found.run)
+                    run = _run(change.apply(take_run(change.project, found.run)), found.run)
                     values = {"owner": owner, "lease_until": now + LEASE_MS}
                     change.connection.execute(update(runs).where(runs.c.run == found.run).values(values))
                     return Lease(found.run, found.name, owner, run.attempt, run.call)
@@ -158,7 +166,7 @@ class Runs:
             if not any(_may_be_taken(connection, row.name) for row in others):
                 return False
         with self._own(lease) as change:
-            change.apply(operations.requeue_run(change.project, lease.run, Interruption.GAVE_WAY))
+            change.apply(requeue_run(change.project, lease.run, Interruption.GAVE_WAY))
             paused = update(runs).where(runs.c.run == lease.run).values(lease_until=now + PAUSE_MS)
             change.connection.execute(paused)
         return True
@@ -173,7 +181,7 @@ class Runs:
         """
         owned = partial(self._own, lease)
         with self._artifacts.writing(owned, lease.owner, contents) as write, owned() as change:
-            change.apply(operations.request_row_handles(change.project, lease.run, pairs, by))
+            change.apply(request_row_handles(change.project, lease.run, pairs, by))
             write(change.connection, lease.run)
 
     def join(self, lease: Lease, member: str, records: Mapping[Side, int], maximum: int) -> None:
@@ -182,7 +190,7 @@ class Runs:
         Raises WRONG_STATE if the run is no longer this worker's.
         """
         with self._own(lease) as change:
-            change.apply(operations.join_rows(change.project, lease.run, member, records, maximum))
+            change.apply(join_rows(change.project, lease.run, member, records, maximum))
 
     def finish(
         self,
@@ -202,7 +210,7 @@ class Runs:
         """
         owned = partial(self._own, lease)
         with self._results.writing(owned, lease.owner, shares) as write, owned() as change:
-            change.apply(operations.finish_run(change.project, lease.run, links, policy_decision))
+            change.apply(finish_run(change.project, lease.run, links, policy_decision))
             if compared is not None:
                 made = {trace.run for trace in of_custodians(change.connection, change.project)}
                 if made - {lease.run, *compared}:
@@ -216,17 +224,17 @@ class Runs:
         Raises NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
         return self._changes.apply(
-            name, lambda project, now: operations.override(project, replace(given, at=now), reason, stewards)
+            name, lambda project, now: override(project, replace(given, at=now), reason, stewards)
         )
 
     def refuse(self, name: str, given: ReleaseSignature, reason: str) -> Project:
         """Store a steward's refusal of a held result, whose signature has been verified; errors as `override`."""
-        return self._changes.apply(name, lambda project, _: operations.refuse(project, given, reason))
+        return self._changes.apply(name, lambda project, _: refuse(project, given, reason))
 
     def fail(self, lease: Lease, error: str) -> None:
         """Fail the run; `error` holds no record's value. Raises WRONG_STATE if the run is no longer this worker's."""
         with self._own(lease) as change:
-            change.apply(operations.fail_run(change.project, lease.run, error))
+            change.apply(fail_run(change.project, lease.run, error))
 
     def note_figures(self, name: str, run: str, stages: Mapping[str, float], sizes: Mapping[str, float]) -> None:
         """Store what a run has spent on its stages, added to what it spent before, and the sizes of its work.
@@ -259,7 +267,7 @@ class Runs:
         for name, run in found:
             with self._changes.of(name) as change:
                 if change.connection.execute(query.where(runs.c.run == run)).first() is not None:
-                    change.apply(operations.requeue_run(change.project, run, cause))
+                    change.apply(requeue_run(change.project, run, cause))
                     count += 1
         return count
 

@@ -11,8 +11,15 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select, update
 
 from gemel.carole.bucket import Bucket
-from gemel.carole.projects import Approval, PendingHandOver, Project, operations
-from gemel.carole.projects.operations import Outcome
+from gemel.carole.projects.operations.consent import hand_over, take_over
+from gemel.carole.projects.operations.outcome import Outcome
+from gemel.carole.projects.operations.release import (
+    receive_variables,
+    require_receivable,
+    require_sendable,
+    send_variables,
+)
+from gemel.carole.projects.project import Approval, PendingHandOver, Project
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.audit import checkpoint_of
@@ -71,9 +78,9 @@ class GrantedVariables:
             quota.check_transfer(change.connection, transfer.sender, chunk.count * CHUNK_BYTES)
 
         def complete(project: Project, total_bytes: int) -> Outcome:
-            return operations.send_variables(project, member, run, transfer, total_bytes)
+            return send_variables(project, member, run, transfer, total_bytes)
 
-        allowed = partial(operations.require_sendable, run=run, transfer=transfer)
+        allowed = partial(require_sendable, run=run, transfer=transfer)
         self._kept.put(name, run, self._artifact(name, transfer), chunk, max_bytes, complete, allowed, begin)
 
     def fetch(self, name: str, role: Role, run: str, transfer: Transfer, index: int) -> Chunk:
@@ -81,7 +88,7 @@ class GrantedVariables:
 
         Errors as `operations.require_receivable`; PARAMETER for an index past the end.
         """
-        allowed = partial(operations.require_receivable, role=role, run=run, transfer=transfer)
+        allowed = partial(require_receivable, role=role, run=run, transfer=transfer)
         return self._kept.fetch(name, run, self._artifact(name, transfer), index, allowed)
 
     def acknowledge(self, name: str, role: Role, member: str, run: str, transfer: Transfer, root: bytes) -> None:
@@ -91,7 +98,7 @@ class GrantedVariables:
         """
         artifact = self._artifact(name, transfer)
         with self._changes.of(name) as change:
-            outcome = operations.receive_variables(change.project, role, member, run, transfer)
+            outcome = receive_variables(change.project, role, member, run, transfer)
             row = row_of(change.connection, run, artifact)
             if row is None or row.root != root:
                 raise GemelError(
@@ -143,7 +150,7 @@ class Ownership:
         with self._changes.of(statement.project) as change:
             _require_newer(change.connection, statement.project, statement.seen)
             pending = PendingHandOver(statement, member, signature, change.at)
-            return change.apply(operations.hand_over(change.project, role, pending))
+            return change.apply(hand_over(change.project, role, pending))
 
     def take_over(
         self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int, opening: bytes = b""
@@ -162,7 +169,7 @@ class Ownership:
             signed = None
             if opened is not None and opening:
                 signed = replace(opened, member=statement.successor, signature=opening, at=change.at)
-            return change.apply(operations.take_over(change.project, statement, signature, approval, signed))
+            return change.apply(take_over(change.project, statement, signature, approval, signed))
 
 
 def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> None:

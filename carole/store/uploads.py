@@ -14,8 +14,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, not_, select
 
-from gemel.carole.projects import Upload, operations
+from gemel.carole.projects.operations.contribution import begin_upload, commit_upload
 from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.project import Upload
 from gemel.carole.store.audit import log_name
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.database import Database
@@ -156,7 +157,7 @@ class Uploads:
                 raise erased()
             if row is None and quota is not None:
                 quota.check(change.connection, change.id, side, layout.total_bytes, change.at)
-            change.apply(operations.begin_upload(change.project, side, member, begun, measured))
+            change.apply(begin_upload(change.project, side, member, begun, measured))
             row = _living(change.connection, change.id, side, upload)
             count = chunk_count(row.total_bytes)
             committed = row.committed_at is not None
@@ -214,7 +215,7 @@ class Uploads:
                 pack(self._database, self._blobs, self._payloads, row.payload)
         with self._changes.of(name) as change:
             row = _living(change.connection, change.id, side, upload)
-            change.apply(operations.commit_upload(change.project, side, member, upload_of(row, 0)))
+            change.apply(commit_upload(change.project, side, member, upload_of(row, 0)))
 
     def open(self, name: str, side: Side) -> StoredContribution:
         """The layout of one side's contribution, and a reader of any range of its bytes.

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Connection, Row, Select, Table, bindparam, func, select
 
-from gemel.carole.projects import (
+from gemel.carole.projects.project import (
     Approval,
     Decline,
     Grant,

@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from gemel.carole.projects import Grant, KeyReport, Policy
+from gemel.carole.projects.project import Grant, KeyReport, Policy
 from gemel.carole.store import Store
 from gemel.carole.store.registry import NewProject
 from gemel.common.parties import Role, Side

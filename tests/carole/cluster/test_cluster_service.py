@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks._cluster_processes import ClusterProcesses
-from gemel.carole.projects import RunState
+from gemel.carole.projects.project import RunState
 from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.results import rows_of

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.projects import Grant, KeyReport, Policy, RunState, State
+from gemel.carole.projects.project import Grant, KeyReport, Policy, RunState, State
 from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease

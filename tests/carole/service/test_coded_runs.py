@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, sealed_result
 from gemel.carole.engine.resolution.resolution_request import unpack_request
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.projects import RunState, State, operations
+from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.common.errors import ErrorCode, GemelError
@@ -57,9 +58,9 @@ def specification(limit: str) -> str:
 def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | None = None) -> None:
     """Submit an artifact, as a custodian (its side given) or as the resolver."""
     done = (
-        (lambda known, _: operations.resolve_run(known, "coordinator", run, Content.of(content).root.hex(), "cd"))
+        (lambda known, _: resolve_run(known, "coordinator", run, Content.of(content).root.hex(), "cd"))
         if side is None
-        else (lambda known, _: operations.submit_row_handles(known, side, str(side), run))
+        else (lambda known, _: submit_row_handles(known, side, str(side), run))
     )
     carole.store.results.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
 

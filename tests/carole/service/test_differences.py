@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text as statement
 
 from gemel.carole.configuration import load_carole
-from gemel.carole.projects import Policy, State
+from gemel.carole.projects.project import Policy, State
 from gemel.carole.service.resolving import carry_out
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side

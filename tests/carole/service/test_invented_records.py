@@ -15,7 +15,7 @@ from gemel.carole.engine.resolution.resolution_exchange import decide, sealed_re
 from gemel.carole.engine.resolution.resolution_request import unpack_request
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.projects import State
+from gemel.carole.projects.project import State
 from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
 from gemel.common.errors import ErrorCode, GemelError

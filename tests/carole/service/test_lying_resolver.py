@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine.run.archive import packed, unpacked
-from gemel.carole.projects import Policy, State
+from gemel.carole.projects.project import Policy, State
 from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.results import RESOLUTION_RESULT
 from gemel.common.errors import ErrorCode, GemelError

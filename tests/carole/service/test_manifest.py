@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.carole.service.manifest import check_manifest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side

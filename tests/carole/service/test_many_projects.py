@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext, open_sealed

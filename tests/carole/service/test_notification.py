@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from gemel.carole.commands.service import app
 from gemel.carole.configuration import load_carole
-from gemel.carole.projects import State
+from gemel.carole.projects.project import State
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, update
 
-from gemel.carole.projects import State
-from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.operations.outcome import Entry
+from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.service import wire as statuses
 from gemel.carole.store import Store, audit

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gemel.carole.configuration import load_carole, template
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned

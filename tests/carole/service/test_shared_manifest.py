@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.carole.service.manifest import check_manifest
 from gemel.carole.store.payloads.stored_sets import layout_from_text, layout_to_text, sealed_seeds_from_text
 from gemel.common.errors import ErrorCode, GemelError

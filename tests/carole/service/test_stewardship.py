@@ -8,7 +8,7 @@ import json
 import pytest
 from sqlalchemy import update
 
-from gemel.carole.projects import PolicyDecision
+from gemel.carole.projects.project import PolicyDecision
 from gemel.carole.store.database import Database
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import projects

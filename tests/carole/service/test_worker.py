@@ -18,8 +18,8 @@ import polars as pl
 import pytest
 from sqlalchemy import func, select
 
-from gemel.carole.projects import RunState, State
-from gemel.carole.projects.operations import MAX_ATTEMPTS
+from gemel.carole.projects.operations.linking import MAX_ATTEMPTS
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.tables import payloads
 from gemel.common.keys.sealing import SealContext, open_sealed

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.parties import Side

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects import JoinedBy, Project, RunState, State, operations
-from gemel.carole.projects.operations import Outcome
+from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
+from gemel.carole.projects.operations.outcome import Outcome
+from gemel.carole.projects.project import JoinedBy, Project, RunState, State
 from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.common.errors import ErrorCode, GemelError
@@ -65,7 +66,7 @@ def hand(store: Store, side: Side, content: bytes) -> None:
         store,
         handles_of(side),
         content,
-        done=lambda project, total_bytes: operations.submit_row_handles(project, side, str(side), RUN),
+        done=lambda project, total_bytes: submit_row_handles(project, side, str(side), RUN),
     )
 
 
@@ -74,7 +75,7 @@ def resolve(store: Store, content: bytes) -> None:
         store,
         RESOLUTION_RESULT,
         content,
-        done=lambda project, total_bytes: operations.resolve_run(project, "coordinator", RUN, "ab", "cd"),
+        done=lambda project, total_bytes: resolve_run(project, "coordinator", RUN, "ab", "cd"),
     )
 
 

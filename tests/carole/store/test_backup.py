@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.backup import back_up, restore
 from gemel.carole.store.database import Database

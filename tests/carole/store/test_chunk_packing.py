@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.projects import State
+from gemel.carole.projects.project import State
 from gemel.carole.store import Store
 from gemel.carole.store.payloads import stored_sets as chunk_packing
 from gemel.carole.store.payloads.blobs import Blobs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.provision import confirm_clock

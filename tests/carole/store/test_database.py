@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text
 
-from gemel.carole.projects import Approval, KeyReport, MessageKind, State
+from gemel.carole.projects.project import Approval, KeyReport, MessageKind, State
 from gemel.carole.store import Store
 from gemel.carole.store.database import Database
 from gemel.carole.store.provision import initialise

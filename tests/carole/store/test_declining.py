@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gemel.carole.projects import State
+from gemel.carole.projects.project import State
 from gemel.carole.store import Store
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side

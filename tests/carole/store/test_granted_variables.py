@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gemel.carole.projects import Grant, Project, State
+from gemel.carole.projects.project import Grant, Project, State
 from gemel.carole.store import Store
 from gemel.carole.store.uploads import Quota
 from gemel.common.errors import ErrorCode, GemelError

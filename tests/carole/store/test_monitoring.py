@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, select, text
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.monitoring import Figures, LastRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.carole.store import Store
 from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.audit.restoration import RestorationDecision

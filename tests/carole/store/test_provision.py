@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from gemel.carole.projects import RunState
+from gemel.carole.projects.project import RunState
 from gemel.carole.store import Store, tenure
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import IDENTITY, Blobs

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from gemel.carole.projects import KeyReport, Policy, PolicyDecision, ReleaseSignature, RunState, State
+from gemel.carole.projects.project import KeyReport, Policy, PolicyDecision, ReleaseSignature, RunState, State
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.releases import COUNTS, Kept

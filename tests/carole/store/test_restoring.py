@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects import Policy, PolicyDecision, RunState, State
+from gemel.carole.projects.project import Policy, PolicyDecision, RunState, State
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.backup import back_up, restore
 from gemel.carole.store.database import Database

@@ -8,8 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects import Approval, Policy, RunState, State, operations
-from gemel.carole.projects.operations import MAX_ATTEMPTS, Interruption
+from gemel.carole.projects.operations.consent import amend, approve
+from gemel.carole.projects.operations.contribution import expire_upload
+from gemel.carole.projects.operations.linking import (
+    MAX_ATTEMPTS,
+    Interruption,
+    fail_run,
+    finish_run,
+    requeue_run,
+    start_run,
+    take_run,
+)
+from gemel.carole.projects.operations.release import erase
+from gemel.carole.projects.project import Approval, Policy, RunState, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store
 from gemel.carole.store.runs import LEASE_MS, PAUSE_MS, Lease
@@ -320,24 +331,20 @@ def test_the_store_reads_back_what_an_operation_changes(ready: Store) -> None:
     """The project that an operation returned, and the one that the tables hold, along the whole way."""
     project = start(ready)
     before = ready.projects.get(PROJECT)
-    project = ready.runs._changes.apply(PROJECT, lambda known, _: operations.take_run(known, RUN))
+    project = ready.runs._changes.apply(PROJECT, lambda known, _: take_run(known, RUN))
     assert project != before
     assert project == ready.projects.get(PROJECT)
     for operation in (
-        lambda known, _: operations.requeue_run(known, RUN, Interruption.DIED),
-        lambda known, _: operations.take_run(known, RUN),
-        lambda known, _: operations.fail_run(known, RUN, "because"),
-        lambda known, _: operations.start_run(known, "coordinator", "again", "d" * 32),
-        lambda known, _: operations.take_run(known, "d" * 32),
-        lambda known, _: operations.finish_run(known, "d" * 32, 7),
-        lambda known, _: operations.amend(
-            known, "coordinator", b"\3" * 32, known.encoding_digest, known.grants, Policy.HOLD
-        ),
-        lambda known, now: operations.approve(
-            known, Role.COORDINATOR, Approval("coordinator", b"\3" * 32, b"s" * 64, now)
-        ),
-        lambda known, _: operations.expire_upload(known, Side.BOB, UPLOADS[Side.BOB]),
-        lambda known, _: operations.erase(known, Role.COORDINATOR, "coordinator"),
+        lambda known, _: requeue_run(known, RUN, Interruption.DIED),
+        lambda known, _: take_run(known, RUN),
+        lambda known, _: fail_run(known, RUN, "because"),
+        lambda known, _: start_run(known, "coordinator", "again", "d" * 32),
+        lambda known, _: take_run(known, "d" * 32),
+        lambda known, _: finish_run(known, "d" * 32, 7),
+        lambda known, _: amend(known, "coordinator", b"\3" * 32, known.encoding_digest, known.grants, Policy.HOLD),
+        lambda known, now: approve(known, Role.COORDINATOR, Approval("coordinator", b"\3" * 32, b"s" * 64, now)),
+        lambda known, _: expire_upload(known, Side.BOB, UPLOADS[Side.BOB]),
+        lambda known, _: erase(known, Role.COORDINATOR, "coordinator"),
     ):
         entries = len(ready.audit.entries(PROJECT))
         project = ready.runs._changes.apply(PROJECT, operation)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlalchemy import text
 
-from gemel.carole.projects import Policy, PolicyDecision, Project, ReleaseSignature, State
+from gemel.carole.projects.project import Policy, PolicyDecision, Project, ReleaseSignature, State
 from gemel.carole.store import Store
 from gemel.carole.store.results import REPORT
 from gemel.common.parties import Side

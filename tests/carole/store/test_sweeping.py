@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text, update
 
-from gemel.carole.projects import State
+from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.database import Database
@@ -55,7 +55,6 @@ DYING = """\
 # A process that works on Carole's store as her worker, or as she does, and kills itself at a given point.
 import os, signal, sys
 from pathlib import Path
-from gemel.carole.projects import operations
 from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
 from gemel.carole.store.database import Database
