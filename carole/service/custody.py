@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import grpc
+from grpc import ServicerContext
 
 from gemel.carole.projects.operations.consent import key_mismatch
 from gemel.carole.projects.operations.outcome import Detail
@@ -40,7 +40,8 @@ from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.sides import side_to_wire
-from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
+from gemel.protos.linkage.v1 import custody_pb2 as pb
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.
 
@@ -48,7 +49,7 @@ RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 """Names of a statement's parts in the details of an audit entry."""
 
 
-def file_details(request: custody_pb2.ApproveRequest, member: Member) -> dict[str, Detail]:
+def file_details(request: pb.ApproveRequest, member: Member) -> dict[str, Detail]:
     """The details that the audit entry of an approval has of the custodian's file."""
     stated = FileStatement(request.file.records, request.file.origin)
     stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
@@ -68,13 +69,13 @@ MAX_WAIT_MS = 5000
 MAX_WAITING = 1000
 
 _KINDS = {
-    TaskKind.APPROVE: custody_pb2.TASK_KIND_APPROVE,
-    TaskKind.AGREE: custody_pb2.TASK_KIND_AGREE,
-    TaskKind.CONTRIBUTE: custody_pb2.TASK_KIND_CONTRIBUTE,
-    TaskKind.FETCH: custody_pb2.TASK_KIND_FETCH,
-    TaskKind.HANDLES: custody_pb2.TASK_KIND_HANDLES,
-    TaskKind.SEND_VARIABLES: custody_pb2.TASK_KIND_SEND_VARIABLES,
-    TaskKind.FETCH_VARIABLES: custody_pb2.TASK_KIND_FETCH_VARIABLES,
+    TaskKind.APPROVE: pb.TASK_KIND_APPROVE,
+    TaskKind.AGREE: pb.TASK_KIND_AGREE,
+    TaskKind.CONTRIBUTE: pb.TASK_KIND_CONTRIBUTE,
+    TaskKind.FETCH: pb.TASK_KIND_FETCH,
+    TaskKind.HANDLES: pb.TASK_KIND_HANDLES,
+    TaskKind.SEND_VARIABLES: pb.TASK_KIND_SEND_VARIABLES,
+    TaskKind.FETCH_VARIABLES: pb.TASK_KIND_FETCH_VARIABLES,
 }
 
 
@@ -85,9 +86,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         self._service = service
         self._trust = trust
 
-    def NextTask(  # noqa: N802
-        self, request: custody_pb2.NextTaskRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.NextTaskResponse:
+    def NextTask(self, request: pb.NextTaskRequest, context: ServicerContext) -> pb.NextTaskResponse:
         """The next task; waits a little when there is none."""
         member, side = _custodian(context)
         waiting = frozenset(request.waiting[:MAX_WAITING])
@@ -102,8 +101,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(find_task, min(seconds, max(0.0, remaining - 0.5)), context)
         found = shown_statuses(self._service.store, side, request.since)
-        response = custody_pb2.NextTaskResponse(
-            kind=custody_pb2.TASK_KIND_IDLE,
+        response = pb.NextTaskResponse(
+            kind=pb.TASK_KIND_IDLE,
             projects=found.statuses,
             position=found.position,
             more=found.more,
@@ -127,19 +126,15 @@ class Custody(custody_pb2_grpc.CustodyServicer):
                 response.new_epoch.CopyFrom(new_epoch_to_wire(project.new_epoch))
         return response
 
-    def Approve(  # noqa: N802
-        self, request: custody_pb2.ApproveRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.ApproveResponse:
+    def Approve(self, request: pb.ApproveRequest, context: ServicerContext) -> pb.ApproveResponse:
         """Consent to a specification."""
         member, _ = _custodian(context)
         name = project_name(request.project)
         digest, file = request.specification_digest, file_details(request, member)
         project = approve(self._service, member, name, digest, request.signature, request.epoch, file)
-        return custody_pb2.ApproveResponse(status=status_to_wire(project))
+        return pb.ApproveResponse(status=status_to_wire(project))
 
-    def Decline(  # noqa: N802
-        self, request: custody_pb2.CustodyDeclineRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.CustodyDeclineResponse:
+    def Decline(self, request: pb.CustodyDeclineRequest, context: ServicerContext) -> pb.CustodyDeclineResponse:
         """Decline a specification, or withdraw the consent to it."""
         member, side = _custodian(context)
         name, reason = project_name(request.project), normalized_reason(request.reason)
@@ -147,11 +142,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         project = self._service.store.projects.decline(
             name, side, member.name, request.specification_digest, reason, request.signature
         )
-        return custody_pb2.CustodyDeclineResponse(status=status_to_wire(project))
+        return pb.CustodyDeclineResponse(status=status_to_wire(project))
 
-    def PostMessage(  # noqa: N802
-        self, request: custody_pb2.PostMessageRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.PostMessageResponse:
+    def PostMessage(self, request: pb.PostMessageRequest, context: ServicerContext) -> pb.PostMessageResponse:
         """Post a message for the other custodian."""
         member, side = _custodian(context)
         name = project_name(request.project)
@@ -161,11 +154,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             raise parameter("message.kind", "a message must be an offer or a confirmation", str(request.message.kind))
         kind = MessageKind(request.message.kind)
         self._service.store.projects.post_message(name, side, member.name, request.epoch, kind, request.message.payload)
-        return custody_pb2.PostMessageResponse()
+        return pb.PostMessageResponse()
 
-    def ReportKeys(  # noqa: N802
-        self, request: custody_pb2.ReportKeysRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.ReportKeysResponse:
+    def ReportKeys(self, request: pb.ReportKeysRequest, context: ServicerContext) -> pb.ReportKeysResponse:
         """Take a custodian's check values; they are kept even when they differ from the other's."""
         member, side = _custodian(context)
         name = project_name(request.project)
@@ -181,10 +172,10 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         mismatch = key_mismatch(project)
         if mismatch is not None:
             raise mismatch
-        return custody_pb2.ReportKeysResponse(status=status_to_wire(project))
+        return pb.ReportKeysResponse(status=status_to_wire(project))
 
-    def BeginUpload(  # noqa: N802
-        self, request: contribution_pb2.BeginUploadRequest, context: grpc.ServicerContext
+    def BeginUpload(
+        self, request: contribution_pb2.BeginUploadRequest, context: ServicerContext
     ) -> contribution_pb2.BeginUploadResponse:
         """Announce a contribution, or query its progress."""
         member, side = _custodian(context)
@@ -219,8 +210,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             committed=progress.committed,
         )
 
-    def PutChunk(  # noqa: N802
-        self, request: contribution_pb2.PutChunkRequest, context: grpc.ServicerContext
+    def PutChunk(
+        self, request: contribution_pb2.PutChunkRequest, context: ServicerContext
     ) -> contribution_pb2.PutChunkResponse:
         """Take one chunk."""
         _, side = _custodian(context)
@@ -229,8 +220,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         )
         return contribution_pb2.PutChunkResponse()
 
-    def CommitUpload(  # noqa: N802
-        self, request: contribution_pb2.CommitUploadRequest, context: grpc.ServicerContext
+    def CommitUpload(
+        self, request: contribution_pb2.CommitUploadRequest, context: ServicerContext
     ) -> contribution_pb2.CommitUploadResponse:
         """Commit a complete upload."""
         member, side = _custodian(context)
@@ -245,58 +236,56 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         )
         return contribution_pb2.CommitUploadResponse()
 
-    def FetchArtifact(  # noqa: N802
-        self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
+    def FetchArtifact(
+        self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.FetchArtifactResponse:
         """A chunk of the caller's own rows of a run's candidate pairs."""
         _, side = _custodian(context)
         return fetch_artifact(self._service, request, side)
 
-    def PutArtifact(  # noqa: N802
-        self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
+    def PutArtifact(
+        self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
         """Take a chunk of the caller's handles."""
         member, side = _custodian(context)
         return put_artifact(self._service, request, member, side)
 
-    def FetchResult(  # noqa: N802
-        self, request: custody_pb2.FetchResultRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.FetchResultResponse:
+    def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:
         """A chunk of the caller's own sealed share."""
         member, _ = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         chunk = self._service.store.results.fetch(name, member.role, run, request.index)
-        return custody_pb2.FetchResultResponse(chunk=chunk.message())
+        return pb.FetchResultResponse(chunk=chunk.message())
 
-    def AcknowledgeResult(  # noqa: N802
-        self, request: custody_pb2.AcknowledgeResultRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.AcknowledgeResultResponse:
+    def AcknowledgeResult(
+        self, request: pb.AcknowledgeResultRequest, context: ServicerContext
+    ) -> pb.AcknowledgeResultResponse:
         """The caller confirms that it holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         alone = normalized_reason(request.alone) if request.alone else ""
         self._service.store.results.acknowledge(name, side, member.name, run, request.root, alone)
-        return custody_pb2.AcknowledgeResultResponse()
+        return pb.AcknowledgeResultResponse()
 
-    def PutVariables(  # noqa: N802
-        self, request: variables_pb2.PutVariablesRequest, context: grpc.ServicerContext
+    def PutVariables(
+        self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
     ) -> variables_pb2.PutVariablesResponse:
         """Take a chunk of granted columns, sealed to a recipient."""
         return put_variables(self._service, request, caller(context))
 
-    def FetchVariables(  # noqa: N802
-        self, request: variables_pb2.FetchVariablesRequest, context: grpc.ServicerContext
+    def FetchVariables(
+        self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
     ) -> variables_pb2.FetchVariablesResponse:
         """A chunk of the columns that the other custodian has sent."""
         return fetch_variables(self._service, request, caller(context))
 
-    def AcknowledgeVariables(  # noqa: N802
-        self, request: variables_pb2.AcknowledgeVariablesRequest, context: grpc.ServicerContext
+    def AcknowledgeVariables(
+        self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
     ) -> variables_pb2.AcknowledgeVariablesResponse:
         """The caller confirms that it holds these columns."""
         return acknowledge_variables(self._service, request, caller(context))
 
 
-def _custodian(context: grpc.ServicerContext) -> tuple[Member, Side]:
+def _custodian(context: ServicerContext) -> tuple[Member, Side]:
     member = caller(context)
     return member, SIDE_OF_ROLE[member.role]

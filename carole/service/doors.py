@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-import grpc
 import structlog
+from grpc import ServicerContext
 
 from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
 from gemel.carole.projects.operations.outcome import Outcome
@@ -54,9 +54,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
         self._identity = identity
         self._noted: Checkpoint | None = None
 
-    def Witness(  # noqa: N802
-        self, request: audit_pb2.WitnessRequest, context: grpc.ServicerContext
-    ) -> audit_pb2.WitnessResponse:
+    def Witness(self, request: audit_pb2.WitnessRequest, context: ServicerContext) -> audit_pb2.WitnessResponse:
         """The current log, with the entry of a release if one is asked for; for a custodian also what the other one has
         seen of it."""
         member = caller(context)
@@ -127,8 +125,8 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
         self._store = service.store
         self._trust = trust
 
-    def GetRestoration(  # noqa: N802
-        self, request: restoration_pb2.GetRestorationRequest, context: grpc.ServicerContext
+    def GetRestoration(
+        self, request: restoration_pb2.GetRestorationRequest, context: ServicerContext
     ) -> restoration_pb2.GetRestorationResponse:
         """The newest restoration, with its proofs."""
         found = self._store.restorations.newest()
@@ -141,8 +139,8 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
             continues=found.continues,
         )
 
-    def DecideRestoration(  # noqa: N802
-        self, request: restoration_pb2.DecideRestorationRequest, context: grpc.ServicerContext
+    def DecideRestoration(
+        self, request: restoration_pb2.DecideRestorationRequest, context: ServicerContext
     ) -> restoration_pb2.DecideRestorationResponse:
         """Take a party's decision."""
         member = caller(context)
@@ -232,22 +230,22 @@ class Analysis(variables_pb2_grpc.AnalysisServicer):
     def __init__(self, service: ServiceContext) -> None:
         self._service = service
 
-    def ListVariables(  # noqa: N802
-        self, request: variables_pb2.ListVariablesRequest, context: grpc.ServicerContext
+    def ListVariables(
+        self, request: variables_pb2.ListVariablesRequest, context: ServicerContext
     ) -> variables_pb2.ListVariablesResponse:
         """The projects whose columns are granted to the caller, with their specifications; no run before a release."""
         listed = newest_first(self._service.store.projects.all(), request.after)
         found, following = page(self._granted(listed, recipient_name(caller(context))), request.maximum)
         return variables_pb2.ListVariablesResponse(projects=found, next=following)
 
-    def FetchVariables(  # noqa: N802
-        self, request: variables_pb2.FetchVariablesRequest, context: grpc.ServicerContext
+    def FetchVariables(
+        self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
     ) -> variables_pb2.FetchVariablesResponse:
         """A chunk of what a custodian has sent to the caller."""
         return fetch_variables(self._service, request, caller(context))
 
-    def AcknowledgeVariables(  # noqa: N802
-        self, request: variables_pb2.AcknowledgeVariablesRequest, context: grpc.ServicerContext
+    def AcknowledgeVariables(
+        self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
     ) -> variables_pb2.AcknowledgeVariablesResponse:
         """The caller confirms that it holds what a custodian has sent."""
         return acknowledge_variables(self._service, request, caller(context))

@@ -8,7 +8,9 @@ import secrets
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -22,12 +24,14 @@ from gemel.carole.assessment.protected import Protected, protected
 from gemel.carole.assessment.released_counts import coding, unpack
 from gemel.carole.engine.linkage.near_copies import NearCopies
 from gemel.carole.engine.resolution.shown_pairs import ShownPairs, shown_pairs
+from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from gemel.carole.projects.project import PolicyDecision, Project
+from gemel.carole.projects.project import PolicyDecision
 from gemel.carole.store import Store
-from gemel.carole.store.releases import COUNTS, Kept, ReleaseTrace
+from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.runs import Lease, OvertakenError
 from gemel.common.documents.linkage_document import LinkageDocument
@@ -36,22 +40,52 @@ from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.logging_setup import log
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Members
+from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import rechunked
 from gemel.risk.models import JointDistribution
 
+if TYPE_CHECKING:
+    from gemel.carole.service.computing import Computing
+
+
+Note = Callable[[int, int, int], None]
+"""Called with candidate pairs, comparison patterns and the most memory that a run's data took, once it has compared."""
+
+
+@dataclass(frozen=True)
+class RunWork:
+    """A run at work: what it links, what it may use, and who is told how far it has come."""
+
+    store: Store
+    lease: Lease
+    spec: Specification
+    reader: Reader
+    """Carole's own keys, and the membership list."""
+    resources: Resources
+    progress: Progress
+    note: Note = lambda pairs, patterns, peak_bytes: None
+    computing: Computing | None = None
+    """With whom she computes in mode shared; every worker has it."""
+
+    @cached_property
+    def plan(self) -> LinkagePlan:
+        """The plan of the specification."""
+        return plan_of(self.spec)
+
+    @property
+    def where(self) -> str:
+        """How errors name the run."""
+        return f"{self.lease.project}, run {self.lease.run}"
+
 
 def end_run(
-    store: Store,
-    lease: Lease,
-    spec: Specification,
+    work: RunWork,
     document: StatisticsDocument,
     combined: Combined | None,
     make_shares: Callable[[StatisticsDocument, JointDistribution | None], dict[str, Iterable[bytes]]],
     held_bytes: int,
-    resources: Resources,
-    progress: Progress,
     copies: tuple[NearCopies, NearCopies] | None = None,
     joint: JointDistribution | None = None,
 ) -> int:
@@ -73,77 +107,68 @@ def end_run(
     make_shares
         Gives every recipient's share, by role, with the statistics and the joint distribution as they are released.
     held_bytes
-        Memory of what the shares are made of.
-    resources
-        What the run may use; the assessment gets what is left of it.
+        Memory of what the shares are made of; the assessment gets what is left of the run's.
     copies
         Near-copies within each contribution, where the specification requests an assessment.
     joint
         What the extended latent step estimated, in codes; None: there was none.
     """
-    links = document.linkage.links
+    links, store, lease = document.linkage.links, work.store, work.lease
     if combined is None:
-        progress("seal", 0.0)
+        work.progress("seal", 0.0)
         store.runs.finish(lease, links, make_shares(document, joint))
         return links
-    left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
     while True:
-        beside = _Beside.now(store, lease, document.linkage, copies, combined, left, progress)
-        found = protected(combined, spec, joint, beside, beside.reports, beside.released)
-        progress("seal", 0.0)
+        beside = _Beside(work, document.linkage, copies, combined, held_bytes)
+        found = protected(combined, work.spec, joint, beside, beside.reports, beside.released)
+        work.progress("seal", 0.0)
         assessment = found.assessment
-        shares = make_shares(_stated(document, found), found.joint)
-        sealed = {**shares, REPORT: (assessment.report,), COUNTS: (assessment.counts,)}
+        sealed = make_shares(_stated(document, found), found.joint)
+        sealed |= {REPORT: (assessment.report,), COUNTS: (assessment.counts,)}
         try:
-            store.runs.finish(lease, links, sealed, _decision(found), beside.runs)
+            store.runs.finish(lease, links, sealed, _decision(found), {trace.run for trace in beside.earlier})
         except OvertakenError:
             log.info("released meanwhile: assessed again", project=lease.project)
         else:
             return links
 
 
-@dataclass(frozen=True)
 class _Beside:
     """What a run's output is assessed beside, as it is now: the same for the output and for what is made of it."""
 
-    store: Store
-    lease: Lease
-    project: Project
-    linkage: LinkageDocument
-    copies: tuple[NearCopies, NearCopies] | None
-    combined: Combined
-    resources: Resources
-    progress: Progress
-    former: tuple[int, int]
-    earlier: tuple[ReleaseTrace, ...]
-    reports: tuple[bytes, ...]
-
-    @classmethod
-    def now(
-        cls,
-        store: Store,
-        lease: Lease,
+    def __init__(
+        self,
+        work: RunWork,
         linkage: LinkageDocument,
         copies: tuple[NearCopies, NearCopies] | None,
         combined: Combined,
-        resources: Resources,
-        progress: Progress,
-    ) -> _Beside:
-        former = store.projects.former()(lease.project)
-        project = store.projects.get(lease.project)
-        earlier = tuple(store.releases.earlier(project.name))
-        reports = tuple(store.results.reports(lease.project))
-        numbers = former.projects, former.links
-        return cls(store, lease, project, linkage, copies, combined, resources, progress, numbers, earlier, reports)
-
-    @property
-    def runs(self) -> set[str]:
-        """The runs whose releases it is assessed beside."""
-        return {trace.run for trace in self.earlier}
+        held_bytes: int,
+    ) -> None:
+        self._work, self._linkage, self._copies = work, linkage, copies
+        self._combined, self._held_bytes = combined, held_bytes
+        store, name = work.store, work.lease.project
+        former = store.projects.former()(name)
+        self._former = former.projects, former.links
+        self._project = store.projects.get(name)
+        self.earlier = tuple(store.releases.earlier(name))
+        self.reports = tuple(store.results.reports(name))
 
     def released(self) -> Iterator[EarlierRelease]:
-        """The releases of the project's custodians, newest first."""
-        return _released(self.store, self.project, self.earlier)
+        """The releases of the project's custodians, newest first.
+
+        The report is for the project's coordinator too, who may not know what belongs to another one: of that only the
+        run's name is reported.
+        """
+        for trace in reversed(self.earlier):
+            own = trace.owner == self._project.owner
+            content = self._work.store.releases.counts(trace) if trace.kept is Kept.COUNTS else None
+            yield EarlierRelease(
+                trace.run,
+                trace.project if own else "",
+                trace.links if own and trace.kept is not Kept.LOST else None,
+                None if content is None else unpack(content),
+                str(Kept.EXPIRED if trace.kept is Kept.COUNTS else trace.kept),
+            )
 
     def __call__(
         self,
@@ -156,18 +181,19 @@ class _Beside:
         advise: bool = True,
     ) -> Assessment:
         """Assess the output, or one that was made of it, which takes memory beside it."""
-        more = 0 if combined is self.combined else self.combined.n_bytes
-        more += 0 if attacked is None else attacked.n_bytes
+        used = self._held_bytes + (0 if combined is self._combined else self._combined.n_bytes)
+        used += 0 if attacked is None else attacked.n_bytes
+        resources, project = self._work.resources, self._project
         context = AssessmentContext(
-            self.lease.run,
+            self._work.lease.run,
             earlier=self.reports,
-            resources=replace(self.resources, memory_bytes=max(0, self.resources.memory_bytes - more)),
-            progress=self.progress,
-            linkage=self.linkage,
+            resources=replace(resources, memory_bytes=max(0, resources.memory_bytes - used)),
+            progress=self._work.progress,
+            linkage=self._linkage,
             released=self.released(),
-            codes=coding(self.project.name, self.project.encoding_digest, self.project.epoch),
-            copies=self.copies,
-            former=self.former,
+            codes=coding(project.name, project.encoding_digest, project.epoch),
+            copies=self._copies,
+            former=self._former,
         )
         return assess(combined, spec, context, joint=joint, attacked=attacked, ladders=ladders, advise=advise)
 
@@ -193,25 +219,6 @@ def _stated(document: StatisticsDocument, found: Protected) -> StatisticsDocumen
         return document
     changed = [{"variable": name, "coarsening": step} for name, step in found.changes.items()]
     return StatisticsDocument.of({**document.plain(), "coarsened": changed}, "statistics")
-
-
-def _released(store: Store, project: Project, earlier: Sequence[ReleaseTrace]) -> Iterator[EarlierRelease]:
-    """The releases of the project's custodians, newest first.
-
-    The report is for the project's coordinator too, who may not know what belongs to another one: of that only the
-    run's name is reported.
-    """
-    for trace in reversed(earlier):
-        own = trace.owner == project.owner
-        content = store.releases.counts(trace) if trace.kept is Kept.COUNTS else None
-        known = own and trace.kept is not Kept.LOST
-        yield EarlierRelease(
-            trace.run,
-            trace.project if own else "",
-            trace.links if known else None,
-            None if content is None else unpack(content),
-            str(Kept.EXPIRED if trace.kept is Kept.COUNTS else trace.kept),
-        )
 
 
 # Each recipient's share of a result: what the specification grants it, and nothing more.

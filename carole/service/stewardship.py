@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-import grpc
+from grpc import ServicerContext
 
 from gemel.carole.projects.project import Project, ReleaseSignature, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
@@ -25,7 +25,8 @@ from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import load_specification
 from gemel.common.wire.checkpoints import checkpoint_to_wire
-from gemel.protos.linkage.v1 import coordination_pb2, stewardship_pb2, stewardship_pb2_grpc
+from gemel.protos.linkage.v1 import coordination_pb2, stewardship_pb2_grpc
+from gemel.protos.linkage.v1 import stewardship_pb2 as pb
 
 # The stewards of the membership list, and whether they are as many as a specification requires.
 
@@ -53,7 +54,7 @@ def require_stewards(signatures: int, members: Members) -> None:
 
 # Signed statements by which a project goes from one coordinator to another: verified here, kept by the store.
 
-HandOverRequest = coordination_pb2.HandOverRequest | stewardship_pb2.StewardHandOverRequest
+HandOverRequest = coordination_pb2.HandOverRequest | pb.StewardHandOverRequest
 
 
 def hand_over(
@@ -191,9 +192,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         self._endings = service.endings
         self._trust = trust
 
-    def ListAssessed(  # noqa: N802
-        self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
-    ) -> stewardship_pb2.ListAssessedResponse:
+    def ListAssessed(self, request: pb.ListAssessedRequest, context: ServicerContext) -> pb.ListAssessedResponse:
         """Every project whose result has been assessed, or released without an assessment; page by page."""
         stewards = steward_names(self._trust.members)
         listed = newest_first(self._store.projects.all(), request.after)
@@ -204,24 +203,18 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
             if each.state in _JUDGED
         )
         projects, following = page(entries, request.maximum)
-        return stewardship_pb2.ListAssessedResponse(
-            projects=projects, next=following, certificates=endings_to_wire(self._endings())
-        )
+        return pb.ListAssessedResponse(projects=projects, next=following, certificates=endings_to_wire(self._endings()))
 
-    def GetReport(  # noqa: N802
-        self, request: stewardship_pb2.GetReportRequest, context: grpc.ServicerContext
-    ) -> stewardship_pb2.GetReportResponse:
+    def GetReport(self, request: pb.GetReportRequest, context: ServicerContext) -> pb.GetReportResponse:
         """A chunk of the report on a run; of coordinators, for the project's owner."""
         member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
         if member.role is Role.COORDINATOR:
             self._service.require_owner(name, member, "fetch of the report")
         chunk = self._store.results.report(name, run, request.index)
-        return stewardship_pb2.GetReportResponse(chunk=chunk.message())
+        return pb.GetReportResponse(chunk=chunk.message())
 
-    def Decide(  # noqa: N802
-        self, request: stewardship_pb2.DecideRequest, context: grpc.ServicerContext
-    ) -> stewardship_pb2.DecideResponse:
+    def Decide(self, request: pb.DecideRequest, context: ServicerContext) -> pb.DecideResponse:
         """Sign the release of a held result, or refuse it."""
         member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
@@ -237,24 +230,18 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
             project = self._store.runs.override(name, given, reason, stewards)
         else:
             project = self._store.runs.refuse(name, given, reason)
-        return stewardship_pb2.DecideResponse(
-            status=status_to_wire(project, stewards=steward_names(members), judges=True)
-        )
+        return pb.DecideResponse(status=status_to_wire(project, stewards=steward_names(members), judges=True))
 
-    def HandOver(  # noqa: N802
-        self, request: stewardship_pb2.StewardHandOverRequest, context: grpc.ServicerContext
-    ) -> stewardship_pb2.StewardHandOverResponse:
+    def HandOver(self, request: pb.StewardHandOverRequest, context: ServicerContext) -> pb.StewardHandOverResponse:
         """Offer the project of an owner that is no longer a member to another coordinator."""
         member, name = caller(context), project_name(request.project)
         project = hand_over(self._service, self._trust.members, member, name, request.former, request)
-        return stewardship_pb2.StewardHandOverResponse(status=status_to_wire(project))
+        return pb.StewardHandOverResponse(status=status_to_wire(project))
 
-    def ListEntries(  # noqa: N802
-        self, request: stewardship_pb2.ListEntriesRequest, context: grpc.ServicerContext
-    ) -> stewardship_pb2.ListEntriesResponse:
+    def ListEntries(self, request: pb.ListEntriesRequest, context: ServicerContext) -> pb.ListEntriesResponse:
         """Entries of the audit log, each with its proof of inclusion."""
         project = project_name(request.project) if request.project else None
         shown, entries = self._store.audit.proven(project, request.after, MAX_ENTRIES)
-        return stewardship_pb2.ListEntriesResponse(
+        return pb.ListEntriesResponse(
             entries=[entry_to_wire(entry, proof) for entry, proof in entries], checkpoint=checkpoint_to_wire(shown)
         )

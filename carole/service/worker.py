@@ -74,7 +74,7 @@ class Stages:
         self.sizes: dict[str, float] = {}
 
     def note(self, pairs: int, patterns: int, peak_bytes: int) -> None:
-        """Note the sizes of the work; see `resolving.Note`."""
+        """Note the sizes of the work; see `ending.Note`."""
         named = {"candidate_pairs": pairs, "patterns": patterns, "peak_bytes": peak_bytes}
         self.sizes |= {name: float(size) for name, size in named.items()}
 
@@ -215,6 +215,7 @@ class Worker:
 
     def _link(self, lease: Lease) -> None:
         from gemel.carole.service.computing import GaveWayError
+        from gemel.carole.service.ending import RunWork
         from gemel.carole.service.resolving import carry_out
 
         log.info("run started", project=lease.project, attempt=lease.attempt)
@@ -229,10 +230,8 @@ class Worker:
                 # The list is read for every run: it may have changed since the last one.
                 reader = Reader.load(self._folder, Role.LINKER, self._pin.load(self._members))
                 require_sealing_keys(spec, reader.members, f"run of {spec.project}")
-                links = carry_out(
-                    *(self._store, lease, spec, reader, self._resources, heart.progress, stages.note),
-                    computing=self._computing,
-                )
+                work = (self._store, lease, spec, reader, self._resources, heart.progress, stages.note)
+                links = carry_out(RunWork(*work, computing=self._computing))
         except LostRunError:
             log.warning("run lost", project=lease.project)
         except GaveWayError:

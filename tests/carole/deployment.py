@@ -13,11 +13,15 @@ import numpy as np
 import polars as pl
 
 from gemel.carole.configuration import load_carole, template
+from gemel.carole.engine.run.resources import Resources
 from gemel.carole.service.application import Application
 from gemel.carole.service.computation import Computation
+from gemel.carole.service.ending import RunWork
+from gemel.carole.service.resolving import carry_out
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
+from gemel.carole.store.runs import Lease
 from gemel.carole.store.store import milliseconds
 from gemel.common.audit.custodian_decline import sign_decline
 from gemel.common.audit.file_statement import FileStatement
@@ -31,11 +35,13 @@ from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.provisioning import Provisioned
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.signatures import SignatureSet, layout_of, to_bytes
-from gemel.common.specification import encoding_digest, load_specification, specification_digest
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
 from gemel.common.wire.chunks import Chunk
 from gemel.coordinator.client.coordinator_client import Coordinator
@@ -142,6 +148,11 @@ class Deployment:
             return self._elsewhere
         assert self._application is not None
         return self._application.address
+
+    def carry_out(self, lease: Lease, spec: Specification, progress: Progress = lambda stage, done: None) -> int | None:
+        """Carry out a run in this process."""
+        reader = Reader.load(self.parties.parties["carole"], Role.LINKER)
+        return carry_out(RunWork(self.store, lease, spec, reader, Resources(1 << 30, 1), progress))
 
     def connect(self, party: str, address: str | None = None) -> Connection:
         folder = self.parties.parties[party].path

@@ -56,7 +56,7 @@ def compared(carole: Deployment, run: str) -> list[list[int]]:
     """The rows that custodians are asked for after the first half of a run, in their order."""
     eventually(lambda: carole.store.runs.get("trial", run).state not in (RunState.QUEUED, RunState.RUNNING))
     assert carole.store.runs.get("trial", run).state is RunState.RESOLVING, carole.store.runs.get("trial", run)
-    found = [carole.store.results.read(run, rows_of(side)) for side in Side]
+    found = [carole.store.artifacts.read(run, rows_of(side)) for side in Side]
     return [RowHandlesRequest.unpack(content).rows.tolist() for content in found if content is not None]
 
 

@@ -17,16 +17,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.engine.run.resources import Resources
 from gemel.carole.projects.project import Grant, KeyReport, Policy, RunState, State
-from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side
-from gemel.common.pki.reader import Reader
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import encode_records
@@ -59,7 +56,6 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 )
 HOLDERS = {Side.ALICE: ("sex", "age"), Side.BOB: ("sex", "work", "illness")}
 LEVELS = {"sex": 2, "age": 4, "work": 5, "illness": 3}
-RESOURCES = Resources(1 << 30, 1)
 
 
 def drawn(who: int, name: str) -> int:
@@ -142,10 +138,6 @@ def actions(carole: Deployment) -> list[str]:
     return [entry.action for entry, _ in entries]
 
 
-def herself(carole: Deployment) -> Reader:
-    return Reader.load(carole.parties.parties["carole"], Role.LINKER)
-
-
 def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +147,7 @@ def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(
     monkeypatch.setattr(sys.modules[__name__], "TEXT", text)
     spec = load_specification(contributed(carole, "0.9", monkeypatch))
     run = lease(carole, "a")
-    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    assert carole.carry_out(run, spec) == COMMON
     document = report(carole, run.run)
     assert (document["verdict"], document["records"]) == ("within", COMMON)
     assert [document["custodians"][str(side)]["records"] for side in Side] == [N, N]
@@ -170,7 +162,7 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
     spec = load_specification(text)
     stages: list[str] = []
     first = lease(carole, "a")
-    links = carry_out(carole.store, first, spec, herself(carole), RESOURCES, lambda stage, _: stages.append(stage))
+    links = carole.carry_out(first, spec, lambda stage, _: stages.append(stage))
     assert links == COMMON
     assert list(dict.fromkeys(stages))[-2:] == ["assess", "seal"]
     assert carole.store.projects.get("trial").state is State.RELEASED
@@ -185,7 +177,7 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
     # The same links again, to publish another table instead.
     spec = amended(carole, text.replace("[age, illness], protection: conventional, base: 5", "[sex, work]"))
     second = lease(carole, "b")
-    carry_out(carole.store, second, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(second, spec)
     again = report(carole, second.run)
     assert again["earlier_releases"] == 1
     assert [(table["variables"], table["earlier"]) for table in again["tables"]] == [
@@ -237,7 +229,7 @@ def test_what_another_worker_releases_during_the_assessment_is_in_the_report(
         if stage == "seal" and not beside:
             beside.append(released_beside(carole))
 
-    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, progress) == COMMON
+    assert carole.carry_out(run, spec, progress) == COMMON
     assert stages.count("seal") == 2, "assessed and sealed again"
     document = report(carole, run.run)
     assert [unseen["run"] for unseen in document["differences"]["unseen"]] == beside
@@ -247,7 +239,7 @@ def test_what_another_worker_releases_during_the_assessment_is_in_the_report(
 def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load_specification(contributed(carole, "0.01", monkeypatch))
     held = lease(carole, "a")
-    carry_out(carole.store, held, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(held, spec)
     assert carole.store.projects.get("trial").state is State.HELD
     document = report(carole, held.run)
     assert [breach["measure"] for breach in document["breaches"]] == ["correct_matches"]
@@ -273,7 +265,7 @@ def test_a_release_is_held_for_what_its_joint_distribution_tells(
     monkeypatch.setitem(globals(), "TEXT", text)
     spec = load_specification(contributed(carole, "0.9", monkeypatch, value))
     run = lease(carole, "a")
-    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, lambda *_: None) >= COMMON - 5
+    assert carole.carry_out(run, spec) >= COMMON - 5
     assert carole.store.projects.get("trial").state is state
     document = report(carole, run.run)
     assert ("joint_attribution" in document["measures"]) == ("released_joint" in document) == (joint != "none")
@@ -298,7 +290,7 @@ def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(
     monkeypatch.setitem(globals(), "TEXT", estimated)
     spec = load_specification(contributed(carole, "0.9", monkeypatch))
     done = lease(carole, "a")
-    carry_out(carole.store, done, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(done, spec)
     assert carole.store.projects.get("trial").state is State.RELEASED
     entry = report(carole, done.run)["measures"]["false_links"]
     assert entry["method"] == "bootstrap, with a 95 % interval"
@@ -400,7 +392,7 @@ def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_agai
     assert not {"assess", "hold", "release"} & set(actions(carole))
     taken = carole.store.runs.take("worker")
     assert taken is not None
-    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    assert carole.carry_out(taken, spec) == COMMON
     assert carole.store.projects.get("trial").state is State.RELEASED
     document = report(carole, run)
     changes = {change["variable"]: change["coarsening"] for change in document["protection"]["changes"]}
@@ -412,7 +404,7 @@ def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_agai
     # The next run of the same links is coarsened likewise, and compared with the first at the detail of both.
     spec = amended(carole, text.replace("subtraction: 1", "subtraction: 0.99"))
     second = lease(carole, "b")
-    carry_out(carole.store, second, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(second, spec)
     again = report(carole, second.run)
     assert {change["variable"]: change["coarsening"] for change in again["protection"]["changes"]} == changes
     assert (again["earlier_releases"], again["verdict"]) == (1, "within")

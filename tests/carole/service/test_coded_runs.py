@@ -14,7 +14,6 @@ from gemel.carole.engine.resolution.resolution_request import unpack_request
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
 from gemel.carole.projects.project import RunState, State
-from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
@@ -28,12 +27,10 @@ from tests.carole.service import test_assessed_runs as open_mode
 from tests.carole.service.test_assessed_runs import (
     COMMON,
     POINTS,
-    RESOURCES,
     TEXT,
     Contribution,
     actions,
     carole,
-    herself,
     killed_at_each_point,
     lease,
     project,
@@ -62,7 +59,7 @@ def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | No
         if side is None
         else (lambda known, _: submit_row_handles(known, side, str(side), run))
     )
-    carole.store.results.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
+    carole.store.artifacts.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
 
 
 def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:
@@ -74,8 +71,8 @@ def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> t
     trial.contributed(carole.store, given)
     spec = load_specification(text)
     first = lease(carole, "a")
-    assert carry_out(carole.store, first, spec, herself(carole), RESOURCES, lambda *_: None) is None
-    requested = carole.store.results.read(first.run, RESOLUTION_REQUEST)
+    assert carole.carry_out(first, spec) is None
+    requested = carole.store.artifacts.read(first.run, RESOLUTION_REQUEST)
     assert requested is not None
     reported = {side: tell(carole, first.run, side, given[side]) for side in Side}
     for side in Side:
@@ -87,7 +84,7 @@ def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> t
 
 def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> ResolvedHandles:
     """A custodian's handles for the requested rows."""
-    content = carole.store.results.read(run, rows_of(side))
+    content = carole.store.artifacts.read(run, rows_of(side))
     assert content is not None
     rows = RowHandlesRequest.unpack(content).rows
     identifiers = pl.Series([f"{side}-{record}" for record in given.encoded.order])
@@ -103,7 +100,7 @@ def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch:
     stages: list[str] = []
     taken = carole.store.runs.take("worker")
     assert taken is not None
-    links = carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda stage, _: stages.append(stage))
+    links = carole.carry_out(taken, spec, lambda stage, _: stages.append(stage))
     assert links == COMMON
     assert list(dict.fromkeys(stages)) == ["read", "assess", "seal"]
     assert carole.store.projects.get("trial").state is State.RELEASED
@@ -113,14 +110,14 @@ def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch:
     assert "custodians_differ" not in {warning["code"] for warning in document["warnings"]}
     assert "codes_of_links_only" in {warning["code"] for warning in document["warnings"]}
     assert document["custodians"]["alice"]["records"] == open_mode.N
-    assert carole.store.results.read(run, RESOLUTION_RESULT) is None
+    assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is None
 
 
 def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, spec, _ = waiting(carole, specification("0.9"), monkeypatch)
-    requested = carole.store.results.read(run, RESOLUTION_REQUEST)
+    requested = carole.store.artifacts.read(run, RESOLUTION_REQUEST)
     assert requested is not None
     request = unpack_request(requested, plan_of(spec))
     n = len(request.found.pattern)
@@ -130,7 +127,7 @@ def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     taken = carole.store.runs.take("worker")
     assert taken is not None
     with pytest.raises(GemelError) as caught:
-        carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
+        carole.carry_out(taken, spec)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
     assert not {"assess", "release"} & set(actions(carole))
@@ -147,8 +144,8 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
         if point == "committed":
             assert (found.state, known.state) == (RunState.DONE, State.HELD)
             assert report(carole, run)["verdict"] == "breach"
-            assert carole.store.results.read(run, RESOLUTION_RESULT) is None
+            assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is None
         else:
             assert (found.state, known.state) == (RunState.QUEUED, State.CONTRIBUTED)
-            assert carole.store.results.read(run, RESOLUTION_RESULT) is not None
+            assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is not None
             assert not {"assess", "hold", "release"} & set(actions(carole))

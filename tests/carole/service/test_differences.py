@@ -15,14 +15,13 @@ from sqlalchemy import text as statement
 
 from gemel.carole.configuration import load_carole
 from gemel.carole.projects.project import Policy, State
-from gemel.carole.service.resolving import carry_out
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
-from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
+from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, TEXT
 from tests.carole.service.test_assessed_runs import project as specified
 from tests.carole.service.test_stewardship import steward
 from tests.carole.store.test_migrations import transaction
@@ -68,7 +67,7 @@ def run(
     taken = carole.store.runs.take("worker")
     assert taken is not None
     assert taken.project == name
-    carry_out(carole.store, taken, load_specification(text), herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(taken, load_specification(text))
     return taken.run
 
 

@@ -13,10 +13,8 @@ import pytest
 from benchmarks._leakage_invented import COPIES, PROBED, honest, probed
 from gemel.carole.engine.resolution.resolution_exchange import decide, sealed_result
 from gemel.carole.engine.resolution.resolution_request import unpack_request
-from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.project import State
-from gemel.carole.service.resolving import carry_out
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
@@ -25,14 +23,13 @@ from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment
-from tests.carole.service.test_assessed_runs import carole, herself, lease, project, report
+from tests.carole.service.test_assessed_runs import carole, lease, project, report
 from tests.carole.service.test_coded_runs import put, tell
 from tests.specifications import heading
 
 __all__ = ["carole"]
 
 FILES_SEED = 5
-RESOURCES = Resources(1 << 30, 2)
 TEXT = (
     heading("trial")
     + """
@@ -76,11 +73,11 @@ def carried_out(
     given = {side: Contribution(side, files[side], text) for side in Side}
     trial.contributed(carole.store, dict(given))
     spec, done = load_specification(text), lease(carole, "a")
-    links = carry_out(carole.store, done, spec, herself(carole), RESOURCES, lambda *_: None)
+    links = carole.carry_out(done, spec)
     if mode == "open":
         assert links
         return done.run
-    requested = carole.store.results.read(done.run, RESOLUTION_REQUEST)
+    requested = carole.store.artifacts.read(done.run, RESOLUTION_REQUEST)
     assert requested is not None
     reported = {side: tell(carole, done.run, side, given[side]) for side in Side}
     for side in Side:
@@ -90,7 +87,7 @@ def carried_out(
     put(carole, done.run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, done.run))
     taken = carole.store.runs.take("worker")
     assert taken is not None
-    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
+    assert carole.carry_out(taken, spec)
     return done.run
 
 
