@@ -64,7 +64,7 @@ def hand_over(
 
     `members`: the newest list. `signer`, `former`: the caller, and the owner: the same for a coordinator, another for a
     steward. Raises PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the
-    owner is a member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
+    owner is a member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Registry.hand_over`.
     """
     if signer.role is Role.STEWARD:
         _require_gone(members, former, name)
@@ -75,10 +75,10 @@ def hand_over(
             repr(request.successor[:40]),
             "write its name as the membership list has it",
         )
-    seen = service.store.ownership.checkpoint(request.seen)
+    seen = service.store.audit.at(request.seen)
     statement = HandOver(name, former, request.successor, seen, normalized_reason(request.reason))
     statement.verify(signer.identity, request.signature)
-    return service.store.ownership.hand_over(signer.role, signer.name, statement, request.signature)
+    return service.store.projects.hand_over(signer.role, signer.name, statement, request.signature)
 
 
 def take_over(
@@ -87,7 +87,7 @@ def take_over(
     """Make the caller the owner of a project that waits for it. The same again changes nothing.
 
     Raises NOT_ADMITTED for a steward's offer when the owner is a member again; AUDIT for an unknown checkpoint;
-    SIGNATURE; errors of `Ownership.take_over`.
+    SIGNATURE; errors of `Registry.take_over`.
     """
     project = service.store.projects.get(name)
     if project.owner == signer.name:
@@ -95,7 +95,7 @@ def take_over(
     if project.hand_over is not None and project.hand_over.member != project.owner:
         _require_gone(members, project.owner, name)
     offered = b"" if project.hand_over is None else project.hand_over.signature
-    seen = service.store.ownership.checkpoint(request.seen)
+    seen = service.store.audit.at(request.seen)
     statement = TakeOver(name, project.owner, signer.name, seen, offered)
     statement.verify(signer.identity, request.signature)
     digest, consented = request.specification_digest, request.epoch
@@ -103,7 +103,7 @@ def take_over(
     opened, opening = project.new_epoch, request.epoch_signature
     if opened is not None:
         verify_new_epoch(signer.identity, opening, name, project.encoding_digest, opened.epoch, opened.reason)
-    return service.store.ownership.take_over(
+    return service.store.projects.take_over(
         statement, request.signature, digest, request.approval, consented, b"" if opened is None else opening
     )
 

@@ -21,6 +21,7 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
 from gemel.common.audit import AuditEntry, Checkpoint, merkle
+from gemel.common.audit.checkpoint import LARGEST
 from gemel.common.audit.entry import canonical, new_salt
 from gemel.common.audit.signed_note import NoteLine
 from gemel.common.errors import ErrorCode, GemelError
@@ -156,6 +157,15 @@ class Log:
         with self._database.read() as connection:
             return newest(connection)
 
+    def at(self, size: int) -> Checkpoint:
+        """The checkpoint of the log's first `size` entries, as a party may have seen it; AUDIT if there is none."""
+        query = select(audit_checkpoints).where(audit_checkpoints.c.size == min(size, LARGEST))
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            raise no_such_checkpoint(size)
+        return checkpoint_of(row)
+
     def continued(self, size: int) -> tuple[Checkpoint, list[bytes]]:
         """The newest checkpoint with the proof that it continues the log's first `size` entries.
 
@@ -287,6 +297,17 @@ class Log:
                 (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, lambda h, p: node(connection, h, p)))
                 for entry in found
             ]
+
+
+def no_such_checkpoint(size: int) -> GemelError:
+    """The error for a statement about the owner of a project, signed at a checkpoint that is not of this ownership."""
+    return GemelError(
+        ErrorCode.AUDIT,
+        "the statement does not name a checkpoint of this audit log since the project came to its owner",
+        where="audit log",
+        got=f"{size} entries",
+        remedy="sign again: the command reads the newest checkpoint first",
+    )
 
 
 def cosigned(connection: Connection, member: str) -> str | None:

@@ -33,7 +33,7 @@ from gemel.carole.store.tables import (
     tenure,
     uploads,
 )
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.store.tenure import not_held
 from gemel.common.observability.disks import check_writable
 
 
@@ -96,13 +96,14 @@ class _UndoneError(Exception):
 class Monitoring:
     """Reads figures, and checks what the store needs.
 
-    `disks`: the folders that the store writes to: of the blobs, unless they are in a bucket, and of a SQLite database.
+    `check_blobs` refuses blobs that cannot be written to now; no file is left. `disks`: the folders that the store
+    writes to: of the blobs, unless they are in a bucket, and of a SQLite database.
     """
 
     def __init__(self, database: Database, url: str, blobs: Blobs, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._blobs = blobs
+        self.check_blobs = blobs.check
         self.disks = {} if blobs.folder is None else {"blobs": blobs.folder}
         if database.is_sqlite:
             self.disks["database"] = Path(make_url(url).database or "").absolute().parent
@@ -127,10 +128,8 @@ class Monitoring:
                 {state: projects_by_state.get(int(state), 0) for state in State},
                 {state: runs_by_state.get(int(state), 0) for state in RunState},
                 _active(connection, now),
-                int(opened[0]),
-                int(opened[1]),
-                int(stored[0]),
-                int(stored[1]),
+                *(int(opened[0]), int(opened[1])),
+                *(int(stored[0]), int(stored[1])),
                 last(connection),
                 _witnessed(connection, now),
                 sum(len(connection.execute(due(now)).all()) for due in (uploads_due, results_due, counts_due)),
@@ -156,19 +155,7 @@ class Monitoring:
         with self._database.read() as connection:
             held = connection.execute(select(tenure.c.holder).where(tenure.c.holder == self._database.holder)).first()
         if held is None or not self._database.holder:
-            raise GemelError(
-                ErrorCode.BUSY,
-                "this Carole does not hold the store",
-                where=self._database.where,
-                remedy="if another has taken over, let her serve; else restart this one",
-            )
-
-    def check_blobs(self) -> None:
-        """Refuse blobs that cannot be written to now; no file is left.
-
-        Raises DATABASE, or STORAGE_FULL of an object store.
-        """
-        self._blobs.check()
+            raise not_held(self._database.where)
 
 
 def _counts(connection: Connection, column: Any) -> dict[int, int]:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from gemel.carole.projects.operations.consent import amend, approve, open_epoch, post_message, report_keys
+from gemel.carole.projects.operations.consent import (
+    amend,
+    approve,
+    hand_over,
+    open_epoch,
+    post_message,
+    report_keys,
+    take_over,
+)
 from gemel.carole.projects.operations.contribution import decline
 from gemel.carole.projects.operations.outcome import Detail, Entry
 from gemel.carole.projects.operations.release import erase
@@ -22,6 +30,7 @@ from gemel.carole.projects.project import (
     KeyReport,
     MessageKind,
     NewEpoch,
+    PendingHandOver,
     Policy,
     Project,
     State,
@@ -32,7 +41,10 @@ from gemel.carole.store.changes import Changes, project_columns
 from gemel.carole.store.database import Database, state_of
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import approvals, projects, runs
+from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.view import Held, all_held, read_project
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.content import RELEASES_DAYS
@@ -96,50 +108,6 @@ def former_projects(database: Database, now: int) -> Callable[[str], FormerProje
     return others
 
 
-# All projects, kept in memory as long as nothing is written: every custodian asks for them, again and again.
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Projects by name in the order they were created, in one state of the database."""
-
-    state: int | None
-    projects: Mapping[str, Held]
-
-
-class KnownProjects:
-    """Reads projects; what was read in the database's present state is not read again.
-
-    A call costs one query of one row where nothing was written since the last. It is the database that says so: nothing
-    depends on who writes, or from which process.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._known = _Known(None, {})
-
-    def all(self) -> list[Held]:
-        """Every project, oldest first."""
-        known = self._known
-        if known.state != self._state():
-            with self._database.read() as connection:
-                known = _Known(state_of(connection), {held.project.name: held for held in all_held(connection)})
-            self._known = known
-        return list(known.projects.values())
-
-    def one(self, name: str) -> Held:
-        """A project. Raises NOT_FOUND."""
-        known = self._known
-        if name in known.projects and known.state == self._state():
-            return known.projects[name]
-        with self._database.read() as connection:
-            return read_project(connection, name)
-
-    def _state(self) -> int:
-        with self._database.glance() as connection:
-            return state_of(connection)
-
-
 @dataclass(frozen=True)
 class NewProject:
     """The project's properties from a validated specification."""
@@ -158,13 +126,18 @@ class NewProject:
 
 
 class Registry:
-    """Projects by name."""
+    """Projects by name, kept in memory as long as nothing is written: every custodian asks for them, again and again.
+
+    A call costs one query of one row where nothing was written since the last. It is the database that says so: nothing
+    depends on who writes, or from which process.
+    """
 
     def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
         self._database = database
         self._changes = changes
         self._clock = clock
-        self._known = KnownProjects(database)
+        self._read: tuple[int | None, Mapping[str, Held]] = None, {}
+        """A state of the database, and the projects in it by name, in the order they were created."""
 
     def create(self, new: NewProject, member: str) -> Project:
         """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless.
@@ -219,11 +192,16 @@ class Registry:
 
     def get(self, name: str) -> Project:
         """A project. Raises NOT_FOUND."""
-        return self._known.one(name).project
+        return self._held(name).project
 
     def all(self) -> list[Project]:
         """Every project, oldest first."""
-        return [held.project for held in self._known.all()]
+        state, held = self._read
+        if state != self._state():
+            with self._database.read() as connection:
+                held = {one.project.name: one for one in all_held(connection)}
+                self._read = state_of(connection), held
+        return [one.project for one in held.values()]
 
     def owners(self) -> set[str]:
         """The coordinators that projects which are not erased belong to."""
@@ -233,7 +211,7 @@ class Registry:
 
     def specification(self, name: str) -> str:
         """A project's specification as its coordinator wrote it. Raises NOT_FOUND."""
-        return self._known.one(name).specification
+        return self._held(name).specification
 
     def former(self) -> Callable[[str], FormerProjects]:
         """Of a project's name: how many other projects of its custodians were released lately, with how many links."""
@@ -296,6 +274,44 @@ class Registry:
         """Destroy the keys of everything stored for a project; errors as `operations.erase`, and NOT_FOUND."""
         return self._changes.apply(name, lambda project, _: erase(project, role, member))
 
+    def hand_over(self, role: Role, member: str, statement: HandOver, signature: bytes) -> Project:
+        """Keep an offer whose signature has been verified; errors as `operations.hand_over`, NOT_FOUND, and AUDIT for a
+        statement of a time before the present owner's.
+        """
+        with self._changes.of(statement.project) as change:
+            _require_newer(change.connection, statement.project, statement.seen)
+            pending = PendingHandOver(statement, member, signature, change.at)
+            return change.apply(hand_over(change.project, role, pending))
+
+    def take_over(
+        self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int, opening: bytes = b""
+    ) -> Project:
+        """Make a coordinator the owner; errors as `operations.take_over`, NOT_FOUND, and AUDIT as `hand_over`.
+
+        All signatures have been verified: of its act, of its `consent` to the specification of this digest, and, after
+        the first epoch, of the `opening` of the one that the project is in.
+        """
+        with self._changes.of(statement.project) as change:
+            if change.project.owner != statement.successor:
+                _require_newer(change.connection, statement.project, statement.seen)
+            approval = Approval(statement.successor, digest, consent, change.at, epoch)
+            opened = change.project.new_epoch
+            signed = None
+            if opened is not None and opening:
+                signed = replace(opened, member=statement.successor, signature=opening, at=change.at)
+            return change.apply(take_over(change.project, statement, signature, approval, signed))
+
+    def _held(self, name: str) -> Held:
+        state, held = self._read
+        if name in held and state == self._state():
+            return held[name]
+        with self._database.read() as connection:
+            return read_project(connection, name)
+
+    def _state(self) -> int:
+        with self._database.glance() as connection:
+            return state_of(connection)
+
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()
         project = Project(
@@ -317,6 +333,14 @@ class Registry:
             "state": State.DRAFT.name,
         }
         audit.append(connection, now, new.name, [Entry(member, Action.CREATE, details)])
+
+
+def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> None:
+    """Refuse a statement that was signed before the project came to its present owner: it is not about that one."""
+    came = entries.c.action.in_([str(Action.CREATE), str(Action.TAKE_OVER)])
+    query = select(func.max(entries.c.sequence)).where(entries.c.project == project, came)
+    if seen.size < (connection.scalar(query) or 0):
+        raise audit.no_such_checkpoint(seen.size)
 
 
 def _kept(new: NewProject) -> dict[str, Any]:

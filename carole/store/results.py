@@ -1,4 +1,4 @@
-"""Shares of a result: written whole before the release that makes them visible, fetched chunk by chunk.
+"""What belongs to runs: shares of results, artifacts of runs that wait, and granted columns on their way.
 
 A custodian's share arrives here sealed to its owner; Carole's own encryption is added, so that it can be erased by
 destroying its key like everything else.
@@ -6,16 +6,22 @@ destroying its key like everything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from gemel.carole.projects.operations.linking import require_waiting
 from gemel.carole.projects.operations.outcome import Outcome
-from gemel.carole.projects.operations.release import acknowledge
+from gemel.carole.projects.operations.release import (
+    acknowledge,
+    receive_variables,
+    require_receivable,
+    require_sendable,
+    send_variables,
+)
 from gemel.carole.projects.project import Grant, Project, Run, State
 from gemel.carole.projects.restoration import refuse_standstill
 from gemel.carole.store.changes import Change, Changes
@@ -23,67 +29,16 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, StoredChunk, chunk_conflict, erased
 from gemel.carole.store.payloads.payload_reader import PayloadReader
 from gemel.carole.store.tables import artifacts, payloads, results
-from gemel.carole.store.tables import payloads as rows
-from gemel.carole.store.view import not_found, read_project
+from gemel.carole.store.uploads import Quota
+from gemel.carole.store.view import not_found, read_project, transfer_names
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import DataKey
 from gemel.common.parties import CUSTODIANS, Role, Side
-from gemel.common.wire.chunks import Chunk, rechunked
-
-# Content that a worker writes whole to the disk, before the transaction that makes it count.
+from gemel.common.specification.model.granted_variables import Transfer
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, rechunked
 
 Owned = Callable[[], AbstractContextManager[Change]]
 """A change of the run's project by the worker that holds the run; it raises where the run is no longer the worker's."""
-
-
-@contextmanager
-def writing(
-    changes: Changes,
-    payloads: EncryptedPayloads,
-    owned: Owned,
-    writer: str,
-    contents: Mapping[str, Iterable[bytes]],
-    *,
-    randomised: Container[str],
-) -> Iterator[Callable[[Connection], dict[str, str]]]:
-    """Write contents to the disk for a run; the yielded function names them, and returns their payloads.
-
-    Every key is made in a transaction that holds the run, so that none comes into being once its project is erased. If
-    the block ends with an error, nothing of the contents is left; if the worker is killed, `sweeping` erases what it
-    has left as soon as the run is no longer its own. `writer`: the worker, under whose name the payloads stand until
-    they are named. `randomised`: names of the contents whose digests confirm no guess (`resting_digests`).
-    """
-    written: dict[str, tuple[str, DataKey, list[StoredChunk]]] = {}
-    made: list[str] = []
-    project = ""
-
-    def write(connection: Connection) -> dict[str, str]:
-        for called, (payload, key, chunks) in written.items():
-            payloads.name(connection, key, payload, chunks, randomised=called in randomised)
-        return {called: payload for called, (payload, *_) in written.items()}
-
-    try:
-        for called, content in contents.items():
-            with owned() as change:
-                project = change.project.name
-                payload = payloads.create(change.connection, change.id, writer)
-                key = payloads.key(change.connection, payload)
-            made.append(payload)
-            written[called] = (
-                payload,
-                key,
-                [payloads.store(key, payload, i, chunk) for i, chunk in enumerate(rechunked(content))],
-            )
-        yield write
-    except BaseException:
-        # What cannot be erased now, since the database is away, is swept later.
-        with suppress(GemelError):
-            if made:
-                with changes.of(project) as change:
-                    change.erase(rows.c.id.in_(made))
-        payloads.remove(made)
-        raise
-
 
 _SEALED = frozenset(str(role) for role in CUSTODIANS)
 """The recipients whose shares are sealed to them before they are stored."""
@@ -92,8 +47,11 @@ REPORT = "assessment"
 """The recipient under which the report on the disclosure risk is stored."""
 
 
-class Results:
-    """Stores shares until they expire."""
+class _OfRuns:
+    """Content that belongs to runs: a row of `_table` names it in its `_named`, beside its payload."""
+
+    _table: Table
+    _named: str
 
     def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
         self._database = database
@@ -102,19 +60,61 @@ class Results:
 
     @contextmanager
     def writing(
-        self, owned: Owned, writer: str, shares: Mapping[str, Iterable[bytes]]
+        self, owned: Owned, writer: str, contents: Mapping[str, Iterable[bytes]]
     ) -> Iterator[Callable[[Connection, str], None]]:
-        """Write shares to the disk; the yielded function names them in the transaction that releases them.
+        """Write contents whole to the disk; the yielded function names them in the transaction that makes them count.
 
-        If the block ends with an error, nothing of them is left. Parameters as of `writing.writing`.
+        Every key is made in a transaction that holds the run, so that none comes into being once its project is erased.
+        If the block ends with an error, nothing of the contents is left; if the worker is killed, `sweeping` erases
+        what it has left as soon as the run is no longer its own. Until they are named the payloads stand under the name
+        of `writer`, the worker.
         """
-        with writing(self._changes, self._payloads, owned, writer, shares, randomised=_SEALED) as written:
+        written: dict[str, tuple[str, DataKey, list[StoredChunk]]] = {}
+        made: list[str] = []
+        project = ""
 
-            def write(connection: Connection, run: str) -> None:
-                for recipient, payload in written(connection).items():
-                    connection.execute(insert(results).values(run=run, recipient=recipient, payload=payload))
+        def write(connection: Connection, run: str) -> None:
+            for called, (payload, key, chunks) in written.items():
+                self._payloads.name(connection, key, payload, chunks, randomised=self._randomised(called))
+                connection.execute(insert(self._table).values(run=run, payload=payload, **{self._named: called}))
 
+        try:
+            for called, content in contents.items():
+                with owned() as change:
+                    project = change.project.name
+                    payload = self._payloads.create(change.connection, change.id, writer)
+                    key = self._payloads.key(change.connection, payload)
+                made.append(payload)
+                parts = enumerate(rechunked(content))
+                written[called] = payload, key, [self._payloads.store(key, payload, i, part) for i, part in parts]
             yield write
+        except BaseException:
+            # What cannot be erased now, since the database is away, is swept later.
+            with suppress(GemelError):
+                if made:
+                    with self._changes.of(project) as change:
+                        change.erase(payloads.c.id.in_(made))
+            self._payloads.remove(made)
+            raise
+
+    def _randomised(self, called: str) -> bool:
+        """Whether the digest of a content confirms no guess (see `encrypted_payloads`)."""
+        raise NotImplementedError
+
+    def row(self, connection: Connection, run: str, called: str) -> Row[Any] | None:
+        """A content's row with the root of its payload and whether it is complete; None if there is none."""
+        query = select(self._table, payloads.c.root, payloads.c.complete)
+        query = query.join(payloads, payloads.c.id == self._table.c.payload)
+        return connection.execute(query.where(self._table.c.run == run, self._table.c[self._named] == called)).first()
+
+
+class Results(_OfRuns):
+    """Stores shares until they expire."""
+
+    _table, _named = results, "recipient"
+
+    def _randomised(self, called: str) -> bool:
+        return called in _SEALED
 
     def fetch(self, name: str, role: Role, run: str, index: int) -> Chunk:
         """One chunk of the share that `role` has in a released run.
@@ -138,7 +138,7 @@ class Results:
                 raise not_found()
             if project.state is State.ERASED:
                 raise erased()
-            return self._payloads.fetch(connection, self._row(connection, run, REPORT).payload, index, name)
+            return self._payloads.fetch(connection, self._there(connection, run, REPORT).payload, index, name)
 
     def whole_report(self, name: str, run: str) -> bytes:
         """The report on a run's disclosure risk; errors as `report`."""
@@ -190,11 +190,10 @@ class Results:
                 got=project.state.name,
                 remedy="wait until the run has ended and its result is released",
             )
-        return self._row(connection, run, str(role))
+        return self._there(connection, run, str(role))
 
-    def _row(self, connection: Connection, run: str, recipient: str) -> Row[Any]:
-        query = select(results, payloads.c.root).join(payloads, payloads.c.id == results.c.payload)
-        row = connection.execute(query.where(results.c.run == run, results.c.recipient == recipient)).first()
+    def _there(self, connection: Connection, run: str, recipient: str) -> Row[Any]:
+        row = self.row(connection, run, recipient)
         if row is None:
             raise not_found()
         return row
@@ -219,29 +218,13 @@ def handles_of(side: Side) -> str:
     return f"handles-{side}"
 
 
-class Artifacts:
+class Artifacts(_OfRuns):
     """Keeps the artifacts of runs while these wait."""
 
-    def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
-        self._database = database
-        self._payloads = payloads
-        self._changes = changes
+    _table, _named = artifacts, "name"
 
-    @contextmanager
-    def writing(
-        self, owned: Owned, writer: str, contents: Mapping[str, Iterable[bytes]]
-    ) -> Iterator[Callable[[Connection, str], None]]:
-        """Write Carole's own artifacts; the yielded function names them in the transaction that lets the run wait.
-
-        Parameters as of `writing.writing`.
-        """
-        with writing(self._changes, self._payloads, owned, writer, contents, randomised=contents) as written:
-
-            def write(connection: Connection, run: str) -> None:
-                for called, payload in written(connection).items():
-                    connection.execute(insert(artifacts).values(run=run, name=called, payload=payload))
-
-            yield write
+    def _randomised(self, called: str) -> bool:
+        return True
 
     def fetch(self, name: str, run: str, artifact: str, index: int, allowed: Allowed | None = None) -> Chunk:
         """One chunk of a complete artifact.
@@ -251,7 +234,7 @@ class Artifacts:
         """
         with self._database.read() as connection:
             (allowed or partial(_waiting, run))(read_project(connection, name).project)
-            row = row_of(connection, run, artifact)
+            row = self.row(connection, run, artifact)
             if row is None or not row.complete:
                 raise not_found()
             return self._payloads.fetch(connection, row.payload, index, name)
@@ -259,7 +242,7 @@ class Artifacts:
     def read(self, run: str, artifact: str) -> memoryview | None:
         """The whole of a complete artifact; None if there is none."""
         with self._database.read() as connection:
-            row = row_of(connection, run, artifact)
+            row = self.row(connection, run, artifact)
             if row is None or not row.complete:
                 return None
             chunks = self._payloads.chunks(connection, row.payload)
@@ -291,7 +274,7 @@ class Artifacts:
         chunk.check(max_bytes, where)
         require = allowed or partial(_waiting, run)
         with self._changes.of(name) as change:
-            row = row_of(change.connection, run, artifact)
+            row = self.row(change.connection, run, artifact)
             if row is not None and row.complete and row.root == chunk.root:
                 return
             require(change.project)
@@ -301,7 +284,7 @@ class Artifacts:
         receiving = self._payloads.receiving(self._database, payload, chunk, where, randomised=True)
         with receiving as name_chunk, self._changes.of(name) as change:
             require(change.project)
-            row = row_of(change.connection, run, artifact)
+            row = self.row(change.connection, run, artifact)
             if row is None or row.payload != payload:
                 raise chunk_conflict("the artifact was started again", where)
             if name_chunk(change.connection):
@@ -321,15 +304,79 @@ class Artifacts:
         return payload
 
 
-def row_of(connection: Connection, run: str, artifact: str) -> Row[Any] | None:
-    """An artifact with the root of its payload and whether it is complete; None if there is none."""
-    query = select(artifacts, payloads.c.root, payloads.c.complete).join(payloads, payloads.c.id == artifacts.c.payload)
-    return connection.execute(query.where(artifacts.c.run == run, artifacts.c.name == artifact)).first()
-
-
 def _waiting(name: str, project: Project) -> Run:
     run = project.run(name)
     if run is None:
         raise not_found()
     refuse_standstill(project)
     return require_waiting(project, run)
+
+
+# Granted columns of linked records (`release.variables`), on their way from a custodian to a recipient.
+#
+# They come sealed to the recipient, after the release, and are kept like the artifacts of a run: under a key of their
+# own, until the project is erased, or amended, which needs another release.
+
+
+class GrantedVariables:
+    """Keeps what custodians have sent to recipients."""
+
+    def __init__(self, database: Database, kept: Artifacts, changes: Changes) -> None:
+        self._database = database
+        self._kept = kept
+        self._changes = changes
+
+    def put(
+        self, name: str, member: str, run: str, transfer: Transfer, chunk: Chunk, max_bytes: int, quota: Quota
+    ) -> None:
+        """Take a chunk of what a custodian sends; with the last one it is sent.
+
+        The first chunk of other content restarts what is not complete. Errors as `operations.require_sendable` and
+        `Artifacts.put`; UPLOAD_LIMIT above the quota.
+        """
+
+        def begin(change: Change) -> None:
+            quota.check_transfer(change.connection, transfer.sender, chunk.count * CHUNK_BYTES)
+
+        def complete(project: Project, total_bytes: int) -> Outcome:
+            return send_variables(project, member, run, transfer, total_bytes)
+
+        allowed = partial(require_sendable, run=run, transfer=transfer)
+        self._kept.put(name, run, self._artifact(name, transfer), chunk, max_bytes, complete, allowed, begin)
+
+    def fetch(self, name: str, role: Role, run: str, transfer: Transfer, index: int) -> Chunk:
+        """A chunk of what was sent to the caller.
+
+        Errors as `operations.require_receivable`; PARAMETER for an index past the end.
+        """
+        allowed = partial(require_receivable, role=role, run=run, transfer=transfer)
+        return self._kept.fetch(name, run, self._artifact(name, transfer), index, allowed)
+
+    def acknowledge(self, name: str, role: Role, member: str, run: str, transfer: Transfer, root: bytes) -> None:
+        """The recipient confirms that it holds what was sent to it.
+
+        Errors as `fetch`; UPLOAD_CORRUPT if the root digest is another.
+        """
+        artifact = self._artifact(name, transfer)
+        with self._changes.of(name) as change:
+            outcome = receive_variables(change.project, role, member, run, transfer)
+            row = self._kept.row(change.connection, run, artifact)
+            if row is None or row.root != root:
+                raise GemelError(
+                    ErrorCode.UPLOAD_CORRUPT,
+                    "the digest is not that of the columns sent",
+                    where=f"{name}, run {run}, columns of {transfer.sender}",
+                    remedy="fetch them again",
+                )
+            change.apply(outcome)
+            if outcome.changed:
+                which = artifacts.c.run == run, artifacts.c.name == artifact
+                change.connection.execute(update(artifacts).where(*which).values(acknowledged_at=change.at))
+
+    def _artifact(self, name: str, transfer: Transfer) -> str:
+        """The transfer's name among the artifacts of its run."""
+        with self._database.read() as connection:
+            project = read_project(connection, name).project
+        if transfer not in project.transfers:
+            raise not_found()
+        return transfer_names(project.transfers)[transfer]

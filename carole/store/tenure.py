@@ -68,12 +68,13 @@ def require(connection: Connection, holder: str, where: str) -> None:
     """
     mine = select(tenure.c.holder).where(tenure.c.holder == holder)
     if not holder or connection.execute(mine.with_for_update(read=True, key_share=True)).first() is None:
-        raise GemelError(
-            ErrorCode.BUSY,
-            "this Carole does not hold the store",
-            where=where,
-            remedy="if another has taken over, let her serve; else restart this one",
-        )
+        raise not_held(where)
+
+
+def not_held(where: str) -> GemelError:
+    """The error where another holds the store, or this Carole no longer does."""
+    remedy = "if another has taken over, let her serve; else restart this one"
+    return GemelError(ErrorCode.BUSY, "this Carole does not hold the store", where=where, remedy=remedy)
 
 
 def renew(connection: Connection, holder: str) -> bool:

@@ -150,7 +150,7 @@ def test_a_project_is_handed_over_and_taken_by_two_signatures_that_the_log_has(d
     entries = {entry.action: entry for entry in steward(deployment).entries("trial")}
     offer, taken = entries["hand-over"], entries["take-over"]
     assert (offer.actor, offer.details["reason"], taken.actor) == ("coordinator", REASON, "successor")
-    checkpoint = deployment.store.ownership.checkpoint
+    checkpoint = deployment.store.audit.at
     signature = bytes.fromhex(offer.details["signature"])
     statement = HandOver("trial", "coordinator", "successor", checkpoint(offer.details["entries"]), REASON)
     statement.verify(identity(deployment, "coordinator").public, signature)

@@ -21,21 +21,21 @@ Reopen = Callable[[], Store]
 
 def offer(store: Store, former: str, successor: str, size: int | None = None) -> HandOver:
     """An offer; the service has verified its signature."""
-    seen = store.ownership.checkpoint(store.audit.checkpoint().size if size is None else size)
+    seen = store.audit.at(store.audit.checkpoint().size if size is None else size)
     return HandOver(PROJECT, former, successor, seen, "she leaves for the ministry")
 
 
 def take(store: Store, former: str, successor: str, signature: bytes) -> Project:
     seen = store.audit.checkpoint()
     statement = TakeOver(PROJECT, former, successor, seen, signature)
-    return store.ownership.take_over(statement, b"t" * 64, DIGEST, b"c" * 64, 1)
+    return store.projects.take_over(statement, b"t" * 64, DIGEST, b"c" * 64, 1)
 
 
 def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
     store = open_store()
     keyed(store)
     statement = offer(store, "coordinator", "rival")
-    project = store.ownership.hand_over(Role.COORDINATOR, "coordinator", statement, b"h" * 64)
+    project = store.projects.hand_over(Role.COORDINATOR, "coordinator", statement, b"h" * 64)
     store.close()
     store = open_store()
     assert store.projects.get(PROJECT) == project
@@ -59,12 +59,12 @@ def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(open_st
     store = open_store()
     keyed(store)
     first = offer(store, "coordinator", "rival")
-    store.ownership.hand_over(Role.COORDINATOR, "coordinator", first, b"1" * 64)
+    store.projects.hand_over(Role.COORDINATOR, "coordinator", first, b"1" * 64)
     take(store, "coordinator", "rival", b"1" * 64)
-    store.ownership.hand_over(Role.COORDINATOR, "rival", offer(store, "rival", "coordinator"), b"2" * 64)
+    store.projects.hand_over(Role.COORDINATOR, "rival", offer(store, "rival", "coordinator"), b"2" * 64)
     take(store, "rival", "coordinator", b"2" * 64)
     with refused(ErrorCode.AUDIT, "since the project came to its owner"):
-        store.ownership.hand_over(Role.COORDINATOR, "coordinator", first, b"1" * 64)
+        store.projects.hand_over(Role.COORDINATOR, "coordinator", first, b"1" * 64)
     assert store.projects.get(PROJECT).hand_over is None
     with refused(ErrorCode.AUDIT, "does not name a checkpoint"):
         offer(store, "coordinator", "rival", store.audit.checkpoint().size + 1)
@@ -73,7 +73,7 @@ def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(open_st
 def test_an_offer_ends_with_the_project(open_store: Reopen) -> None:
     store = open_store()
     keyed(store)
-    store.ownership.hand_over(Role.COORDINATOR, "coordinator", offer(store, "coordinator", "rival"), b"h" * 64)
+    store.projects.hand_over(Role.COORDINATOR, "coordinator", offer(store, "coordinator", "rival"), b"h" * 64)
     assert store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator").hand_over is None
     assert store.projects.get(PROJECT).hand_over is None
 
