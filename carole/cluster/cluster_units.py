@@ -72,13 +72,9 @@ def itself(value: Value) -> Value:
 
 def other_installation(worker: str, different: str) -> GemelError:
     """The error for a worker whose numbers might be others."""
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        "a worker must have the same installation as Carole",
-        where=worker,
-        got=different,
-        remedy="install the same version of Gemel there, with the packages of its lock, and start it again",
-    )
+    what = "a worker must have the same installation as Carole"
+    remedy = "install the same version of Gemel there, with the packages of its lock, and start it again"
+    return GemelError(ErrorCode.CONFIGURATION, what, where=worker, got=different, remedy=remedy)
 
 
 # An executor of the standard library's kind whose work is done by the workers of a scheduler.

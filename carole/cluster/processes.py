@@ -116,12 +116,9 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     vault = Vault(open_wrapper(configuration.wrapping, configuration.keys / WRAPPING))
     blobs = Blobs(place)
     if blobs.identity() is None:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "there are no blobs of a store of Carole's",
-            where=str(place),
-            remedy="mount her folder of blobs, or name her bucket",
-        )
+        what = "there are no blobs of a store of Carole's"
+        remedy = "mount her folder of blobs, or name her bucket"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(place), remedy=remedy)
     provide(PayloadSource(blobs, vault))
     require_admitted(engine.address, engine)
     host, _, port = configuration.listen.rpartition(":")

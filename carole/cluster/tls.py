@@ -40,12 +40,8 @@ def require_admitted(address: str, credentials: Credentials) -> None:
         ):
             answered = connection.recv(1)
     except ssl.SSLCertVerificationError:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the scheduler's certificate is not one of this authority, or has ended",
-            where=address,
-            remedy=_ISSUE,
-        ) from None
+        what = "the scheduler's certificate is not one of this authority, or has ended"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=address, remedy=_ISSUE) from None
     except ssl.SSLError as error:
         raise GemelError(
             ErrorCode.CERTIFICATE,
@@ -62,13 +58,8 @@ def require_admitted(address: str, credentials: Credentials) -> None:
 
 def unreachable(address: str, got: str) -> GemelError:
     """The error where a scheduler does not answer; it passes."""
-    return GemelError(
-        ErrorCode.UNAVAILABLE,
-        "the scheduler cannot be reached",
-        where=address,
-        got=got,
-        remedy="start `gemel carole scheduler`, and check `engine.address` and what the network lets through",
-    )
+    remedy = "start `gemel carole scheduler`, and check `engine.address` and what the network lets through"
+    return GemelError(ErrorCode.UNAVAILABLE, "the scheduler cannot be reached", where=address, got=got, remedy=remedy)
 
 
 def _context(credentials: Credentials) -> ssl.SSLContext:

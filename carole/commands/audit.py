@@ -117,12 +117,9 @@ def checkpoint(
         else:
             found = cosigned(connection, witness)
     if found is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "no checkpoint was countersigned by this member",
-            where="audit log",
-            remedy="name a custodian as the membership list does; its service countersigns before every step",
-        )
+        what = "no checkpoint was countersigned by this member"
+        remedy = "name a custodian as the membership list does; its service countersigns before every step"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where="audit log", remedy=remedy)
     if as_json:
         print_json({"checkpoint": found})
     else:

@@ -59,13 +59,8 @@ def standstill(project: Project) -> str:
 def refuse_standstill(project: Project) -> None:
     """Refuse to hand anything out while the project may not go on. Raises WRONG_STATE."""
     if why := standstill(project):
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            why,
-            where=project.name,
-            got=project.state.name,
-            remedy="see the section on restored logs in the guide of your role",
-        )
+        remedy = "see the section on restored logs in the guide of your role"
+        raise GemelError(ErrorCode.WRONG_STATE, why, where=project.name, got=project.state.name, remedy=remedy)
 
 
 def lost_runs(project: Project) -> tuple[str, ...]:

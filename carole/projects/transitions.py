@@ -331,23 +331,18 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
         if actor in row.who and project.state in row.states:
             return row
     expected = sorted({state for row in rows for state in row.states})
+    what = f"the project must be {' or '.join(state.name for state in expected)} for this"
+    remedy = _WAITING[project.state]
     raise GemelError(
-        ErrorCode.WRONG_STATE,
-        f"the project must be {' or '.join(state.name for state in expected)} for this",
-        where=f"{action} of {project.name}",
-        got=project.state.name,
-        remedy=_WAITING[project.state],
+        ErrorCode.WRONG_STATE, what, where=f"{action} of {project.name}", got=project.state.name, remedy=remedy
     )
 
 
 def _refuse(project: Project, action: Action, why: str) -> None:
     if why:
+        remedy = "see the section on restored logs in the guide of your role"
         raise GemelError(
-            ErrorCode.WRONG_STATE,
-            why,
-            where=f"{action} of {project.name}",
-            got=project.state.name,
-            remedy="see the section on restored logs in the guide of your role",
+            ErrorCode.WRONG_STATE, why, where=f"{action} of {project.name}", got=project.state.name, remedy=remedy
         )
 
 

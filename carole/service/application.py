@@ -236,12 +236,8 @@ class Application:
     def require_held(self) -> None:
         """Refuse to have ended in order where another Carole has taken over."""
         if self._lost:
-            raise GemelError(
-                ErrorCode.BUSY,
-                "another Carole has taken over the store",
-                where="store",
-                remedy="let one of them serve; this one wrote nothing since",
-            )
+            remedy = "let one of them serve; this one wrote nothing since"
+            raise GemelError(ErrorCode.BUSY, "another Carole has taken over the store", where="store", remedy=remedy)
 
     def _stand(self, standing: Standing) -> None:
         """Health is that of the store; without her tenure Carole ends."""

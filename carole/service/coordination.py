@@ -196,12 +196,8 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
 def _read(text: str) -> Specification:
     size = len(text.encode())
     if size > MAX_SPECIFICATION_BYTES:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes",
-            where="specification",
-            got=str(size),
-        )
+        what = f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="specification", got=str(size))
     return load_specification(text, "specification")
 
 

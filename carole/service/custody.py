@@ -163,11 +163,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         parts = canary_parts(request, self._service.specification(name)[1])
         report = KeyReport(request.key_check_value, request.canary_digest, parts)
         if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
-            raise parameter(
-                "report",
-                f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}",
-                f"{len(report.key_check_value)} and {len(report.canary_digest)}",
-            )
+            what = f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}"
+            raise parameter("report", what, f"{len(report.key_check_value)} and {len(report.canary_digest)}")
         project = self._service.store.projects.report_keys(name, side, member.name, request.epoch, report)
         mismatch = key_mismatch(project)
         if mismatch is not None:

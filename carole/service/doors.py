@@ -148,11 +148,8 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
         if found is None:
             raise not_found()
         if len(request.runs) > MAX_RUNS or any(len(run.root) not in (0, ROOT_BYTES) for run in request.runs):
-            raise parameter(
-                "runs",
-                f"a decision names at most {MAX_RUNS} runs, each with a digest of {ROOT_BYTES} bytes or none",
-                f"{len(request.runs)} runs",
-            )
+            what = f"a decision names at most {MAX_RUNS} runs, each with a digest of {ROOT_BYTES} bytes or none"
+            raise parameter("runs", what, f"{len(request.runs)} runs")
         lost = checkpoint_from_wire(request.lost) if request.HasField("lost") else None
         if lost is not None:
             lost.verify(self._trust.members.in_role(Role.LINKER).identity)

@@ -99,22 +99,15 @@ def _check_ready(address: str) -> None:
         checks = json.loads(connection.getresponse().read(MAX_BYTES))["checks"]
         failed = ", ".join(f"{name}: {state}" for name, state in checks.items() if state != State.OK)
     except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
-        raise GemelError(
-            ErrorCode.UNAVAILABLE,
-            "Carole does not answer",
-            where=f"http://{address}/readyz",
-            remedy="check that she runs, and `observability.listen` of her configuration",
-        ) from None
+        what = "Carole does not answer"
+        remedy = "check that she runs, and `observability.listen` of her configuration"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=f"http://{address}/readyz", remedy=remedy) from None
     finally:
         connection.close()
     if failed:
-        raise GemelError(
-            ErrorCode.UNAVAILABLE,
-            "Carole answers but is not ready",
-            where=f"http://{address}/readyz",
-            got=failed,
-            remedy="her log says why: look for the event `not ready`",
-        )
+        what = "Carole answers but is not ready"
+        remedy = "her log says why: look for the event `not ready`"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=f"http://{address}/readyz", got=failed, remedy=remedy)
 
 
 def _check_answer(address: str, configuration: CaroleConfiguration) -> None:

@@ -43,13 +43,9 @@ def require_stewards(signatures: int, members: Members) -> None:
     """
     found = len(steward_names(members))
     if signatures > 1 and found < signatures:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"a release must be signed by {signatures} stewards, and the membership list has fewer",
-            where="assessment.signatures",
-            got=str(found),
-            remedy="make another steward a member, or amend the specification to `signatures: 1`",
-        )
+        what = f"a release must be signed by {signatures} stewards, and the membership list has fewer"
+        remedy = "make another steward a member, or amend the specification to `signatures: 1`"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="assessment.signatures", got=str(found), remedy=remedy)
 
 
 # Signed statements by which a project goes from one coordinator to another: verified here, kept by the store.
@@ -69,12 +65,9 @@ def hand_over(
     if signer.role is Role.STEWARD:
         _require_gone(members, former, name)
     if request.successor not in _coordinators(members):
-        raise parameter(
-            f"hand-over of {name}",
-            "the successor must be a coordinator in the membership list",
-            repr(request.successor[:40]),
-            "write its name as the membership list has it",
-        )
+        what = "the successor must be a coordinator in the membership list"
+        remedy = "write its name as the membership list has it"
+        raise parameter(f"hand-over of {name}", what, repr(request.successor[:40]), remedy)
     seen = service.store.audit.at(request.seen)
     statement = HandOver(name, former, request.successor, seen, normalized_reason(request.reason))
     statement.verify(signer.identity, request.signature)
@@ -114,13 +107,9 @@ def _coordinators(members: Members) -> set[str]:
 
 def _require_gone(members: Members, owner: str, name: str) -> None:
     if owner in _coordinators(members):
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            "a steward hands a project over only where its owner is no longer a member",
-            where=name,
-            got=f"{owner}, which is one",
-            remedy=f"let {owner} hand it over: `gemel project hand-over`",
-        )
+        what = "a steward hands a project over only where its owner is no longer a member"
+        remedy = f"let {owner} hand it over: `gemel project hand-over`"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where=name, got=f"{owner}, which is one", remedy=remedy)
 
 
 def hand_over_to_wire(project: Project) -> coordination_pb2.HandOver | None:
@@ -168,14 +157,12 @@ def refuse_unassessed(store: Store, name: str, run: str) -> None:
     found = differences(spec.variables, unpack(content), since(), ladders_of(spec))
     measure = found.measures.get("differences")
     if measure is not None and measure.value > spec.assessment.judged_limits["differences"]:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
+        what = (
             "another result of the same custodians was released since this one was assessed, and its report does not"
-            " have what the two tell together",
-            where=f"{name}, run {run}",
-            got=found.reason,
-            remedy="refuse it; the coordinator amends the specification and starts a run, which is assessed with both",
+            " have what the two tell together"
         )
+        remedy = "refuse it; the coordinator amends the specification and starts a run, which is assessed with both"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{name}, run {run}", got=found.reason, remedy=remedy)
 
 
 MAX_ENTRIES = 200

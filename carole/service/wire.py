@@ -129,11 +129,8 @@ def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) ->
     """
     names, found = canary_part_names(field.name for field in spec.fields), list(request.canary_parts)
     if len(found) != len(names) or any(len(part) != PART_BYTES for part in found):
-        raise parameter(
-            "report",
-            f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes",
-            f"{len(found)} parts",
-        )
+        what = f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes"
+        raise parameter("report", what, f"{len(found)} parts")
     return dict(zip(names, found, strict=True))
 
 
@@ -276,11 +273,7 @@ def newest_first(projects: Sequence[Project], after: str) -> list[Project]:
         return list(reversed(projects))
     found = [place for place, project in enumerate(projects) if project.name == after]
     if not found:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "the list has changed since its page before",
-            where="after",
-            got="the name of no project",
-            remedy="begin with the first page again",
-        )
+        what = "the list has changed since its page before"
+        remedy = "begin with the first page again"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where="after", got="the name of no project", remedy=remedy)
     return list(reversed(projects[: found[0]]))

@@ -301,13 +301,9 @@ class Log:
 
 def no_such_checkpoint(size: int) -> GemelError:
     """The error for a statement about the owner of a project, signed at a checkpoint that is not of this ownership."""
-    return GemelError(
-        ErrorCode.AUDIT,
-        "the statement does not name a checkpoint of this audit log since the project came to its owner",
-        where="audit log",
-        got=f"{size} entries",
-        remedy="sign again: the command reads the newest checkpoint first",
-    )
+    what = "the statement does not name a checkpoint of this audit log since the project came to its owner"
+    remedy = "sign again: the command reads the newest checkpoint first"
+    return GemelError(ErrorCode.AUDIT, what, where="audit log", got=f"{size} entries", remedy=remedy)
 
 
 def cosigned(connection: Connection, member: str) -> str | None:

@@ -178,12 +178,9 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
     """
     shown = newest(connection)
     if since > shown.size:
-        raise parameter(
-            "--since",
-            "the log has fewer entries than the older checkpoint",
-            f"{since}, and {shown.size} entries",
-            "if the checkpoint is this log's, the log was cut: run 'gemel audit verify' with it",
-        )
+        what = "the log has fewer entries than the older checkpoint"
+        remedy = "if the checkpoint is this log's, the log was cut: run 'gemel audit verify' with it"
+        raise parameter("--since", what, f"{since}, and {shown.size} entries", remedy)
 
     def hash_of(height: int, position: int) -> bytes:
         return node(connection, height, position)

@@ -112,12 +112,10 @@ def restore(
 
         def prepare(written: Connection, where: str) -> None:
             if schema_version(written) is not None:
+                what = "a backup is restored into an empty database"
+                remedy = "name a new one in the configuration, or move this one elsewhere"
                 raise GemelError(
-                    ErrorCode.DATABASE,
-                    "a backup is restored into an empty database",
-                    where=where,
-                    got="one with tables of Carole's",
-                    remedy="name a new one in the configuration, or move this one elsewhere",
+                    ErrorCode.DATABASE, what, where=where, got="one with tables of Carole's", remedy=remedy
                 )
             require_unused(blobs, where, {payload for payload, _ in files})
             _copy(connection, written, version)
@@ -159,24 +157,20 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
         nonlocal version
         found = schema_version(connection)
         if found is None or found > STORE:
+            what = f"a backup must have schema version {STORE} or an earlier one"
+            remedy = "restore it with the version of Gemel that wrote it"
             raise GemelError(
-                ErrorCode.DATABASE,
-                f"a backup must have schema version {STORE} or an earlier one",
-                where=str(source),
-                got="none" if found is None else str(found),
-                remedy="restore it with the version of Gemel that wrote it",
+                ErrorCode.DATABASE, what, where=str(source), got="none" if found is None else str(found), remedy=remedy
             )
         version = found
 
     try:
         manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
+        what = "this is not a complete backup"
+        remedy = "name the folder that 'gemel carole backup' wrote"
         raise GemelError(
-            ErrorCode.DATABASE,
-            "this is not a complete backup",
-            where=str(source),
-            got=f"no {MANIFEST} that can be read",
-            remedy="name the folder that 'gemel carole backup' wrote",
+            ErrorCode.DATABASE, what, where=str(source), got=f"no {MANIFEST} that can be read", remedy=remedy
         ) from None
     database = Database(f"sqlite:///{source / DATABASE}", prepare=prepare)
     try:
@@ -223,13 +217,9 @@ def _copy_files(source: Blobs, target: Path, files: list[tuple[str, str]]) -> No
         except GemelError as error:
             if error.code is not ErrorCode.VAULT:
                 raise
-            raise GemelError(
-                ErrorCode.BUSY,
-                "content was erased while the backup was made, or an upload was completed",
-                where=error.where,
-                got=error.got,
-                remedy="make the backup again",
-            ) from None
+            what = "content was erased while the backup was made, or an upload was completed"
+            remedy = "make the backup again"
+            raise GemelError(ErrorCode.BUSY, what, where=error.where, got=error.got, remedy=remedy) from None
         (target / payload).mkdir(mode=0o700, exist_ok=True)
         with whole_file(target / payload / name) as file:
             file.write(content)
@@ -239,10 +229,8 @@ def _copy_files(source: Blobs, target: Path, files: list[tuple[str, str]]) -> No
 def _refuse_missing(blobs: Path, files: list[tuple[str, str]]) -> None:
     missing = sum(not (blobs / payload / name).is_file() for payload, name in files)
     if missing:
+        what = "this is not a complete backup"
+        remedy = "use another backup"
         raise GemelError(
-            ErrorCode.DATABASE,
-            "this is not a complete backup",
-            where=str(blobs),
-            got=f"{missing} of {len(files)} files missing",
-            remedy="use another backup",
+            ErrorCode.DATABASE, what, where=str(blobs), got=f"{missing} of {len(files)} files missing", remedy=remedy
         )

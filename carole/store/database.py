@@ -48,14 +48,11 @@ class DatabaseFile:
         try:
             self._standing = StandingFile(path, "the database", _VANISHED)
         except OSError as error:
-            raise file_error(
-                ErrorCode.DATABASE,
-                "there is no database",
-                path,
-                error,
+            remedy = (
                 "find out where it is: a volume that is not mounted or a mistyped path looks like this; for a new "
-                "store, 'gemel carole init'",
-            ) from None
+                "store, 'gemel carole init'"
+            )
+            raise file_error(ErrorCode.DATABASE, "there is no database", path, error, remedy) from None
 
     def connect(self) -> sqlite3.Connection:
         """A connection to the file, which must exist."""
@@ -273,12 +270,8 @@ def _parse(url: str) -> URL:
         known = False
     if not known or (parsed.get_backend_name() == "sqlite" and not parsed.database):
         # The URL itself is not shown: it may hold a password.
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the database is given as sqlite:///path or postgresql+psycopg://user@host/name",
-            where="store.database",
-            got="another scheme",
-        )
+        what = "the database is given as sqlite:///path or postgresql+psycopg://user@host/name"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="store.database", got="another scheme")
     return parsed
 
 
@@ -290,12 +283,10 @@ def _engine(url: URL, file: DatabaseFile | None) -> Engine:
     try:
         engine = create_engine(url, pool_size=10, max_overflow=20, **options)
     except (ImportError, NoSuchModuleError, ArgumentError):
+        what = "the driver of this database is not installed"
+        remedy = f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}"
         raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the driver of this database is not installed",
-            where="store.database",
-            got=url.drivername,
-            remedy=f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}",
+            ErrorCode.CONFIGURATION, what, where="store.database", got=url.drivername, remedy=remedy
         ) from None
     if file is not None:
         event.listen(engine, "connect", _configure_sqlite)

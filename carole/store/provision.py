@@ -76,12 +76,9 @@ def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None
     Raises DATABASE.
     """
     if not blobs.is_unused(ours):
-        raise GemelError(
-            ErrorCode.DATABASE,
-            "the database is empty, and the folder of blobs is that of a store",
-            where=where,
-            remedy="find the store's database; for a new store, name a new folder of blobs",
-        )
+        what = "the database is empty, and the folder of blobs is that of a store"
+        remedy = "find the store's database; for a new store, name a new folder of blobs"
+        raise GemelError(ErrorCode.DATABASE, what, where=where, remedy=remedy)
 
 
 def upgrade(

@@ -153,20 +153,13 @@ class Registry:
                     pass  # another caller was faster; its project is compared below
             project = read_project(connection, new.name).project
         if project.specification_digest != new.specification_digest:
-            raise GemelError(
-                ErrorCode.EXISTS,
-                "a project of this name exists with another specification",
-                where=new.name,
-                remedy="give the new project another name: an agreed specification is not replaced",
-            )
+            what = "a project of this name exists with another specification"
+            remedy = "give the new project another name: an agreed specification is not replaced"
+            raise GemelError(ErrorCode.EXISTS, what, where=new.name, remedy=remedy)
         if project.owner != member:
-            raise GemelError(
-                ErrorCode.EXISTS,
-                "a project of this name belongs to another coordinator",
-                where=new.name,
-                got=f"owner {project.owner}",
-                remedy="give the new project another name",
-            )
+            what = "a project of this name belongs to another coordinator"
+            remedy = "give the new project another name"
+            raise GemelError(ErrorCode.EXISTS, what, where=new.name, got=f"owner {project.owner}", remedy=remedy)
         return project
 
     def amend(self, new: NewProject, member: str) -> Project:

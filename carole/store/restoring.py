@@ -152,11 +152,8 @@ class Restorations:
             mine = entries.c.actor == made.member, entries.c.action == str(Action.ACCEPT_RESTORE), since
             done = connection.execute(select(entries.c.project).where(*mine)).scalars().all()
             if newest_restoration(connection) != made.restoration or len(done) >= MAX_RECORDED:
-                raise parameter(
-                    project,
-                    f"at most {MAX_RECORDED} acceptances of a restoration are recorded for which nothing waits",
-                    f"{len(done)}, and restoration {made.restoration}",
-                )
+                what = f"at most {MAX_RECORDED} acceptances of a restoration are recorded for which nothing waits"
+                raise parameter(project, what, f"{len(done)}, and restoration {made.restoration}")
             if project not in done:
                 audit.append(connection, self._clock(), project, [Entry(made.member, Action.ACCEPT_RESTORE, details)])
 

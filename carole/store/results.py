@@ -167,12 +167,9 @@ class Results(_OfRuns):
         with self._changes.of(name) as change:
             row = self._share(change.connection, change.project, side.role, run)
             if row.root != root:
-                raise GemelError(
-                    ErrorCode.UPLOAD_CORRUPT,
-                    "the digest is not that of the share",
-                    where=f"{name}, run {run}",
-                    remedy="fetch the share again",
-                )
+                what = "the digest is not that of the share"
+                remedy = "fetch the share again"
+                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=f"{name}, run {run}", remedy=remedy)
             change.apply(acknowledge(change.project, side, member, run, alone))
 
     def _share(self, connection: Connection, project: Project, role: Role, run: str) -> Row[Any]:
@@ -183,12 +180,10 @@ class Results(_OfRuns):
             raise erased()
         refuse_standstill(project)
         if not requested.released:
+            what = "the result has not been released"
+            remedy = "wait until the run has ended and its result is released"
             raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the result has not been released",
-                where=f"{project.name}, run {run}",
-                got=project.state.name,
-                remedy="wait until the run has ended and its result is released",
+                ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run}", got=project.state.name, remedy=remedy
             )
         return self._there(connection, run, str(role))
 

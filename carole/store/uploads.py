@@ -63,13 +63,9 @@ class Quota:
         recent = select(func.count()).select_from(uploads).where(mine, uploads.c.project == project)
         begun = connection.scalar(recent.where(uploads.c.begun_at > at - _DAY_MS)) or 0
         if begun >= self.new_uploads:
-            raise GemelError(
-                ErrorCode.UPLOAD_LIMIT,
-                f"a custodian may begin {self.new_uploads} uploads to a project in 24 hours",
-                where="upload",
-                got=f"{begun} already",
-                remedy="find out why they do not end; if it is right, ask Carole's operator for more",
-            )
+            what = f"a custodian may begin {self.new_uploads} uploads to a project in 24 hours"
+            remedy = "find out why they do not end; if it is right, ask Carole's operator for more"
+            raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where="upload", got=f"{begun} already", remedy=remedy)
         # The one in progress to the same project is dropped by the new one.
         dropped = and_(uploads.c.project == project, uploads.c.committed_at.is_(None))
         self._check_stored(connection, side, total_bytes, not_(dropped))

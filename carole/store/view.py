@@ -164,11 +164,8 @@ def all_held(connection: Connection) -> list[Held]:
 
 def not_found() -> GemelError:
     """The same error for what does not exist and for what the caller may not know; it contains no name."""
-    return GemelError(
-        ErrorCode.NOT_FOUND,
-        "it does not exist, or you may not see it",
-        remedy="check the project's name and the identifiers",
-    )
+    what = "it does not exist, or you may not see it"
+    return GemelError(ErrorCode.NOT_FOUND, what, remedy="check the project's name and the identifiers")
 
 
 def _one(connection: Connection, name: str, *, lock: bool) -> Held:

@@ -90,12 +90,8 @@ def amend(
         )
     given_up = give_up_waiting(project, "the specification was amended while the run waited")
     if given_up.project.active_run is not None:
-        raise GemelError(
-            ErrorCode.RUN_ACTIVE,
-            "a specification cannot be amended during a run",
-            where=project.name,
-            remedy="wait until the run has ended",
-        )
+        what = "a specification cannot be amended during a run"
+        raise GemelError(ErrorCode.RUN_ACTIVE, what, where=project.name, remedy="wait until the run has ended")
     details = {
         "specification_digest": digest.hex(),
         "former": project.specification_digest.hex(),
@@ -123,11 +119,8 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
     exists; NOT_ADMITTED, WRONG_STATE.
     """
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
-        raise parameter(
-            f"agreement message for {project.name}",
-            f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes",
-            f"{len(payload)} bytes",
-        )
+        what = f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes"
+        raise parameter(f"agreement message for {project.name}", what, f"{len(payload)} bytes")
     _same_epoch(project, epoch)
     there = project.messages.get((side, kind))
     if there == payload and project.state is not State.ERASED:
@@ -200,13 +193,9 @@ def _differing(alice: KeyReport, bob: KeyReport) -> str:
 
 def _same_epoch(project: Project, epoch: int) -> None:
     if epoch != project.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"the project is in epoch {project.epoch}, and epochs cannot be mixed",
-            where=project.name,
-            got=f"epoch {epoch}",
-            remedy="agree on the seed of the project's current epoch",
-        )
+        what = f"the project is in epoch {project.epoch}, and epochs cannot be mixed"
+        remedy = "agree on the seed of the project's current epoch"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=project.name, got=f"epoch {epoch}", remedy=remedy)
 
 
 # A new epoch: the custodians agree on another seed, and everything made under the former one is erased.
@@ -225,36 +214,21 @@ def open_epoch(project: Project, new: NewEpoch) -> Outcome:
         return Outcome(project)
     row = permit(project, actor, Action.NEW_EPOCH)
     if new.epoch != project.epoch + 1:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"the project is in epoch {project.epoch}, and the next one must follow",
-            where=project.name,
-            got=f"epoch {new.epoch}",
-            remedy="look at the project's status, and open the next epoch if it still has to be opened",
-        )
+        what = f"the project is in epoch {project.epoch}, and the next one must follow"
+        remedy = "look at the project's status, and open the next epoch if it still has to be opened"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=project.name, got=f"epoch {new.epoch}", remedy=remedy)
     if new.epoch > MAX_EPOCHS:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"a project has at most {MAX_EPOCHS} epochs, since each can show the same records under other keys",
-            where=project.name,
-            got=f"epoch {new.epoch}",
-            remedy="find out with both custodians why their keys or installations differ, then make a new project",
-        )
+        what = f"a project has at most {MAX_EPOCHS} epochs, since each can show the same records under other keys"
+        remedy = "find out with both custodians why their keys or installations differ, then make a new project"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=project.name, got=f"epoch {new.epoch}", remedy=remedy)
     if project.released_run is not None:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "a result of this project was released, so its keys did agree",
-            where=project.name,
-            remedy="make a new project to link under other keys",
-        )
+        what = "a result of this project was released, so its keys did agree"
+        remedy = "make a new project to link under other keys"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=project.name, remedy=remedy)
     given_up = give_up_waiting(project, "a new epoch was opened while the run waited")
     if given_up.project.active_run is not None:
-        raise GemelError(
-            ErrorCode.RUN_ACTIVE,
-            "a new epoch cannot be opened during a run",
-            where=project.name,
-            remedy="wait until the run has ended",
-        )
+        what = "a new epoch cannot be opened during a run"
+        raise GemelError(ErrorCode.RUN_ACTIVE, what, where=project.name, remedy="wait until the run has ended")
     mismatch = key_mismatch(project)
     details: dict[str, Detail] = {
         "epoch": new.epoch,
@@ -327,13 +301,9 @@ def take_over(
         return Outcome(project)
     row = permit(project, Role.COORDINATOR, Action.TAKE_OVER)
     if not waits_for(project, member):
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            f"the project belongs to the coordinator {project.owner}, and was not handed over to you",
-            where=project.name,
-            got=f"coordinator {member}",
-            remedy=f"let {project.owner} hand it over: `gemel project hand-over {project.name} --to {member}`",
-        )
+        what = f"the project belongs to the coordinator {project.owner}, and was not handed over to you"
+        remedy = f"let {project.owner} hand it over: `gemel project hand-over {project.name} --to {member}`"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where=project.name, got=f"coordinator {member}", remedy=remedy)
     offered = b"" if project.hand_over is None else project.hand_over.signature
     if (statement.former, statement.hand_over) != (project.owner, offered):
         raise _changed(project, "a statement about another offer")
@@ -376,10 +346,5 @@ def _without_reader(project: Project) -> Outcome:
 
 
 def _changed(project: Project, got: str, code: ErrorCode = ErrorCode.WRONG_STATE) -> GemelError:
-    return GemelError(
-        code,
-        "the project is no longer what the statement is about",
-        where=project.name,
-        got=got,
-        remedy="look at the project's status, and sign again",
-    )
+    what = "the project is no longer what the statement is about"
+    return GemelError(code, what, where=project.name, got=got, remedy="look at the project's status, and sign again")

@@ -109,12 +109,9 @@ def decline(project: Project, side: Side, decline: Decline) -> Outcome:
     if former is not None and former.signature == decline.signature and project.state is not State.ERASED:
         return Outcome(project)
     if project.state is State.RELEASED:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "a result is released, and what its recipients have received cannot be taken back",
-            where=project.name,
-            remedy="ask the coordinator to erase the project; an amendment of it needs your approval",
-        )
+        what = "a result is released, and what its recipients have received cannot be taken back"
+        remedy = "ask the coordinator to erase the project; an amendment of it needs your approval"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=project.name, remedy=remedy)
     row = permit(project, side.role, Action.DECLINE)
     details: dict[str, Detail] = {
         "specification_digest": decline.digest.hex(),

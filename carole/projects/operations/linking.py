@@ -48,13 +48,9 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
     project = given_up.project
     active = project.active_run
     if active is not None:
-        raise GemelError(
-            ErrorCode.RUN_ACTIVE,
-            f"a run of this project is already {active.state.name.lower()}",
-            where=project.name,
-            got=f"run {active.run}",
-            remedy="watch it, and start another when it has ended",
-        )
+        what = f"a run of this project is already {active.state.name.lower()}"
+        remedy = "watch it, and start another when it has ended"
+        raise GemelError(ErrorCode.RUN_ACTIVE, what, where=project.name, got=f"run {active.run}", remedy=remedy)
     after = replace(project, runs=(*project.runs, Run(name, request, RunState.QUEUED, call=call)))
     return given_up.then(move(row, after, member, {"run": name}))
 
@@ -282,10 +278,6 @@ def _queued(run: Run) -> Run:
 def require_waiting(project: Project, run: Run) -> Run:
     """The run itself, if it waits for handles or the resolver. Raises WRONG_STATE if it does not."""
     if run.state is not RunState.RESOLVING:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the run does not wait for record resolution",
-            where=f"{project.name}, run {run.run}",
-            got=run.state.name,
-        )
+        what = "the run does not wait for record resolution"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run.run}", got=run.state.name)
     return run

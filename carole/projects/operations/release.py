@@ -79,13 +79,9 @@ def override(project: Project, given: ReleaseSignature, reason: str, stewards: M
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.OVERRIDE)
     if stewards.get(given.member) != given.identity:
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            "the signer is not, or no longer, a steward in the membership list",
-            where=project.name,
-            got=given.member,
-            remedy="let a present steward decide",
-        )
+        what = "the signer is not, or no longer, a steward in the membership list"
+        remedy = "let a present steward decide"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where=project.name, got=given.member, remedy=remedy)
     former = [one for one in project.release_signatures if one.run == given.run]
     valid = [one for one in former if one.report == given.report and stewards.get(one.member) == one.identity]
     if any(given.member == one.member or given.identity == one.identity for one in valid):
@@ -110,12 +106,8 @@ def _details(given: ReleaseSignature, reason: str) -> dict[str, Detail]:
 def _require_held(project: Project, name: str) -> None:
     newest = project.newest_run
     if project.state is State.HELD and (newest is None or newest.run != name):
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "this run is not the held run",
-            where=project.name,
-            remedy="see the project's status for the run that waits",
-        )
+        remedy = "see the project's status for the run that waits"
+        raise GemelError(ErrorCode.NOT_FOUND, "this run is not the held run", where=project.name, remedy=remedy)
 
 
 # Granted columns of linked records: sent by a custodian that has its share, received by whom they are sealed to.
@@ -131,12 +123,9 @@ def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
     permit(project, transfer.sender.role, Action.SEND_VARIABLES)
     _require_released(project, run, Action.SEND_VARIABLES)
     if transfer.sender not in project.acknowledged:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "a custodian sends columns of its linked records after it has confirmed its share",
-            where=f"{project.name}, run {run}",
-            remedy="wait until its service has fetched the share",
-        )
+        what = "a custodian sends columns of its linked records after it has confirmed its share"
+        remedy = "wait until its service has fetched the share"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run}", remedy=remedy)
 
 
 def require_receivable(project: Project, role: Role, run: str, transfer: Transfer) -> None:
@@ -196,11 +185,8 @@ def _require_released(project: Project, run: str, action: Action) -> None:
 
 def _unknown() -> GemelError:
     """The same for what is not granted, for what was not sent, and for what does not exist."""
-    return GemelError(
-        ErrorCode.NOT_FOUND,
-        "it does not exist, or you may not see it",
-        remedy="compare the grants in `release.variables` of the approved specification",
-    )
+    remedy = "compare the grants in `release.variables` of the approved specification"
+    return GemelError(ErrorCode.NOT_FOUND, "it does not exist, or you may not see it", remedy=remedy)
 
 
 # A party's decision on a restored log, and what follows once all have accepted.

@@ -228,12 +228,9 @@ def _credentials(file: Path | None) -> dict[str, Any]:
         given = {"access_key_id": found["aws_access_key_id"], "secret_access_key": found["aws_secret_access_key"]}
         return {**given, **({"session_token": token} if (token := found.get("aws_session_token")) else {})}
     except (configparser.Error, KeyError):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the credentials of the object store are not those of a file of AWS'",
-            where=str(file),
-            remedy="write a section [default] with aws_access_key_id and aws_secret_access_key",
-        ) from None
+        what = "the credentials of the object store are not those of a file of AWS'"
+        remedy = "write a section [default] with aws_access_key_id and aws_secret_access_key"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(file), remedy=remedy) from None
 
 
 def _text(file: Path, what: str) -> str:

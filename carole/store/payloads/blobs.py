@@ -121,13 +121,9 @@ class BlobFolder:
                     return
         except OSError as error:
             full = error.errno in FULL
-            raise file_error(
-                code_of(error, ErrorCode.DATABASE),
-                "a chunk cannot be stored",
-                self._folder,
-                error,
-                "make room on this disk; nothing was lost" if full else "check that the service may write there",
-            ) from None
+            what = "a chunk cannot be stored"
+            remedy = "make room on this disk; nothing was lost" if full else "check that the service may write there"
+            raise file_error(code_of(error, ErrorCode.DATABASE), what, self._folder, error, remedy) from None
 
     def get(self, payload: str, file: str, start: int, length: int | None) -> bytes:
         """Bytes of a file; VAULT if it is missing."""
@@ -136,13 +132,8 @@ class BlobFolder:
                 opened.seek(start)
                 return opened.read() if length is None else opened.read(length)
         except OSError as error:
-            raise file_error(
-                ErrorCode.VAULT,
-                "a stored chunk cannot be read",
-                self._folder,
-                error,
-                "restore the folder of blobs from the backup that belongs to the database, or upload again",
-            ) from None
+            remedy = "restore the folder of blobs from the backup that belongs to the database, or upload again"
+            raise file_error(ErrorCode.VAULT, "a stored chunk cannot be read", self._folder, error, remedy) from None
 
     def remove(self, payload: str, files: Collection[str]) -> None:
         """Remove files of a payload."""

@@ -167,12 +167,9 @@ class EncryptedPayloads:
             count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.payload == payload))
             complete = count == chunk.count
             if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
-                raise GemelError(
-                    ErrorCode.UPLOAD_CORRUPT,
-                    "the data received does not match its root digest",
-                    where=where,
-                    remedy="send it again from its first chunk; an upload under a new name",
-                )
+                what = "the data received does not match its root digest"
+                remedy = "send it again from its first chunk; an upload under a new name"
+                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy=remedy)
             whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
             connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
             named = True
@@ -276,21 +273,15 @@ class EncryptedPayloads:
 
 def chunk_conflict(what: str, where: str) -> GemelError:
     """The error for content other than what was sent before."""
-    return GemelError(
-        ErrorCode.CHUNK_CONFLICT,
-        what,
-        where=where,
-        remedy="send it again from its first chunk; an upload under a new name, for its content may not change",
-    )
+    remedy = "send it again from its first chunk; an upload under a new name, for its content may not change"
+    return GemelError(ErrorCode.CHUNK_CONFLICT, what, where=where, remedy=remedy)
 
 
 def erased() -> GemelError:
     """The error for content that has been erased."""
-    return GemelError(
-        ErrorCode.WRONG_STATE,
-        "the requested content has been erased: it expired, or its project was erased, or it was replaced",
-        remedy="contribute again, under a new upload, if the project still waits for it",
-    )
+    what = "the requested content has been erased: it expired, or its project was erased, or it was replaced"
+    remedy = "contribute again, under a new upload, if the project still waits for it"
+    return GemelError(ErrorCode.WRONG_STATE, what, remedy=remedy)
 
 
 def subject_of(payload: str) -> str:

@@ -98,11 +98,9 @@ class PayloadReader:
         another place or payload.
         """
         if not 0 <= start <= stop <= self.total_bytes:
+            what = f"the payload has {self.total_bytes} bytes"
             raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"the payload has {self.total_bytes} bytes",
-                where=self._where,
-                got=f"a request for those from {start} to {stop}",
+                ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=f"a request for those from {start} to {stop}"
             )
         first = self._first * CHUNK_BYTES
         if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
@@ -246,10 +244,7 @@ def provide(source: PayloadSource) -> None:
 def provided() -> PayloadSource:
     """What this process reads references by. Raises CONFIGURATION if it has nothing to read them by."""
     if not _provided:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "this process has no wrapping key and no blobs: it was not started as a worker of Carole's",
-            where="worker",
-            remedy="start workers by `gemel carole worker`, and nothing else at this scheduler",
-        )
+        what = "this process has no wrapping key and no blobs: it was not started as a worker of Carole's"
+        remedy = "start workers by `gemel carole worker`, and nothing else at this scheduler"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="worker", remedy=remedy)
     return _provided[0]

@@ -161,13 +161,9 @@ def gaps_error(gaps: list[tuple[int, int]], where: str) -> GemelError:
     """The refusal of a commit, with the first gaps."""
     shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps[:20])
     more = ", ..." if len(gaps) > 20 or len(gaps) == MAX_RANGES else ""
-    return GemelError(
-        ErrorCode.UPLOAD_GAPS,
-        "the upload is not complete",
-        where=where,
-        got=f"chunks {shown}{more} missing",
-        remedy="send the missing chunks, which BeginUpload names too, and commit again",
-    )
+    what = "the upload is not complete"
+    remedy = "send the missing chunks, which BeginUpload names too, and commit again"
+    return GemelError(ErrorCode.UPLOAD_GAPS, what, where=where, got=f"chunks {shown}{more} missing", remedy=remedy)
 
 
 def layout_to_text(layout: Layout, sealed_seeds: Sequence[bytes] = ()) -> str:
@@ -248,12 +244,8 @@ def pack(database: Database, blobs: Blobs, payloads: EncryptedPayloads, payload:
                         same = chunks.c.payload == payload, chunks.c.position == chunk.position
                         change = update(chunks).where(*same, chunks.c.file == chunk.file)
                         if connection.execute(change.values(file=file, start=start)).rowcount != 1:
-                            raise GemelError(
-                                ErrorCode.BUSY,
-                                "the payload is being packed, or was erased",
-                                where=f"payload {payload}",
-                                remedy="try again",
-                            )
+                            what = "the payload is being packed, or was erased"
+                            raise GemelError(ErrorCode.BUSY, what, where=f"payload {payload}", remedy="try again")
                         start += chunk.encrypted_bytes
                 named = True
             finally:
@@ -281,11 +273,7 @@ def groups(stored: Sequence[StoredChunk], longest: int) -> Iterator[list[StoredC
 def _whole(blobs: Blobs, payload: str, chunk: StoredChunk) -> bytes:
     content = blobs.read(payload, chunk.file)
     if len(content) != chunk.encrypted_bytes:
-        raise GemelError(
-            ErrorCode.VAULT,
-            f"the file of chunk {chunk.position} must have {chunk.encrypted_bytes} bytes",
-            where=f"payload {payload}",
-            got=str(len(content)),
-            remedy="upload again",
-        )
+        what = f"the file of chunk {chunk.position} must have {chunk.encrypted_bytes} bytes"
+        remedy = "upload again"
+        raise GemelError(ErrorCode.VAULT, what, where=f"payload {payload}", got=str(len(content)), remedy=remedy)
     return content
