@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -15,6 +17,8 @@ from gemel.carole.bucket import Bucket
 from gemel.carole.cluster.engine_section import EngineConfiguration, LocalEngine
 from gemel.carole.notification.section import WayConfiguration, distinct
 from gemel.common.configuration import Configuration, ConfiguredPath, Listen, Size, load_configuration, size_in_bytes
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, file_error
 from gemel.common.keys.identity_configuration import IdentityConfiguration
 from gemel.common.keys.wrapping_configuration import WrappingConfiguration
 from gemel.common.observability.settings import Observability, section
@@ -220,6 +224,17 @@ class CaroleConfiguration(Configuration):
     """Who is notified of what happens to runs, projects and certificates; no one by default."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     observability: Observability = Observability()
+
+
+def write_ready(path: Path | None, ready: Mapping[str, object]) -> None:
+    """Write what a process is ready with, JSON, whole or not at all, where a file is named for it."""
+    if path is None:
+        return
+    try:
+        with whole_file(path) as file:
+            file.write(json.dumps(ready).encode())
+    except OSError as error:
+        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None
 
 
 def load_carole(path: Path) -> CaroleConfiguration:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -17,12 +16,11 @@ from pydantic import Field
 from gemel.carole.cluster.engine_section import Credentials, DaskEngine
 from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, installed, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
-from gemel.carole.configuration import BlobsConfiguration
+from gemel.carole.configuration import BlobsConfiguration, write_ready
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
 from gemel.common.configuration import Configuration, ConfiguredPath, Listen, load_configuration
-from gemel.common.durable import whole_file
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import WrappingConfiguration, open_wrapper
 from gemel.common.logging_setup import begin_log, log
@@ -158,8 +156,7 @@ def _serve(made: Any, ready_file: Path | None, where: str) -> bool:
             raise GemelError(
                 ErrorCode.UNAVAILABLE, "the process cannot begin", where=where, got=type(error).__name__, remedy=remedy
             ) from None
-        if ready_file is not None:
-            _write_ready(ready_file, {"address": server.address, "pid": os.getpid()})
+        write_ready(ready_file, {"address": server.address, "pid": os.getpid()})
         log.info("ready", address=server.address)
         ended = asyncio.ensure_future(server.finished())
         waiting = asyncio.ensure_future(stopped.wait())
@@ -172,11 +169,3 @@ def _serve(made: Any, ready_file: Path | None, where: str) -> bool:
         return stopped.is_set()
 
     return asyncio.run(run())
-
-
-def _write_ready(path: Path, ready: dict[str, object]) -> None:
-    try:
-        with whole_file(path) as file:
-            file.write(json.dumps(ready).encode())
-    except OSError as error:
-        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None

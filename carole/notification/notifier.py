@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from gemel.carole.notification.courier import Courier
 from gemel.carole.notification.message import Event, Message
@@ -37,10 +36,8 @@ _CONSENT = frozenset({Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECL
 """After which approvals are missing. Not after each approval: who is still missing has been notified."""
 
 
-class Named(Protocol):
-    """Gives the names of the members in a role."""
-
-    def __call__(self, role: Role) -> tuple[str, ...]: ...
+Named = Callable[[Role], tuple[str, ...]]
+"""Gives the names of the members in a role."""
 
 
 def messages(entries: Iterable[AuditEntry], project: Callable[[str], Project], named: Named) -> Iterator[Message]:

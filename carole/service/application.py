@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -13,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from gemel.carole.cluster.engine_section import DaskEngine
-from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.carole.configuration import CaroleConfiguration, load_carole, write_ready
 from gemel.carole.notification.notifier import Notifier
 from gemel.carole.service.computation import Computation
 from gemel.carole.service.context import Limits, ServiceContext, record_members, refuse_reused_names
@@ -27,8 +26,7 @@ from gemel.carole.store import Store
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Standing
 from gemel.carole.store.uploads import Quota
-from gemel.common.durable import whole_file
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import check_identity, open_identity
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import check_wrapping, open_wrapper
@@ -287,8 +285,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
     application.start()
     try:
         ready = {"address": application.address, "observability": application.observability}
-        if ready_file is not None:
-            _write_whole(ready_file, json.dumps({**ready, "pid": os.getpid()}))
+        write_ready(ready_file, {**ready, "pid": os.getpid()})
         log.info("ready", **ready, worker=application.worker_pid)
         application.wait()
         log.info("stopping")
@@ -296,11 +293,3 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         application.stop()
     application.require_held()
     log.info("stopped")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    try:
-        with whole_file(path) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None

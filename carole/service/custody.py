@@ -22,7 +22,7 @@ from gemel.carole.service.wire import (
     leakage_details,
     messages_to_wire,
     new_epoch_to_wire,
-    shown_statuses,
+    next_task_response,
     status_to_wire,
 )
 from gemel.carole.store.audit import Log
@@ -100,18 +100,12 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(find_task, min(seconds, max(0.0, remaining - 0.5)), context)
-        found = shown_statuses(self._service.store, side, request.since)
-        response = pb.NextTaskResponse(
-            kind=pb.TASK_KIND_IDLE,
-            projects=found.statuses,
-            position=found.position,
-            more=found.more,
-            certificates=endings_to_wire(self._service.endings()),
-            countersign=self._service.store.audit.awaited(
-                member.name,
-                self._trust.members.in_role(side.other.role).name,
-                [project.name for project in projects if project.shares_awaited],
-            ),
+        response = next_task_response(self._service.store, side, request.since)
+        response.certificates.extend(endings_to_wire(self._service.endings()))
+        response.countersign = self._service.store.audit.awaited(
+            member.name,
+            self._trust.members.in_role(side.other.role).name,
+            [project.name for project in projects if project.shares_awaited],
         )
         if task is not None:
             project = next(project for project in projects if project.name == task.project)

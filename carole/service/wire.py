@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
 from gemel.carole.projects.operations.outcome import Detail
@@ -192,17 +191,8 @@ _MAX_CHANGED = 5000
 """Read from the log for one answer: more than an answer has place for."""
 
 
-@dataclass(frozen=True)
-class ShownStatuses:
-    """The states in one answer."""
-
-    statuses: Sequence[project_pb2.ProjectStatus]
-    position: custody_pb2.StatusPosition
-    more: bool
-
-
-def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition) -> ShownStatuses:
-    """The states of projects to show to a custodian.
+def next_task_response(store: Store, side: Side, since: custody_pb2.StatusPosition) -> custody_pb2.NextTaskResponse:
+    """An answer without a task, with the states of projects to show to a custodian.
 
     Projects that go on have three quarters of the answer, and take turns where that is too little. O(projects), and
     O(entries of the log after `since`).
@@ -230,7 +220,9 @@ def shown_statuses(store: Store, side: Side, since: custody_pb2.StatusPosition) 
         more = len(changed) == _MAX_CHANGED
         reached = reached if more else newest
     position = custody_pb2.StatusPosition(entry=reached, leaf=store.audit.leaf(reached), open=last)
-    return ShownStatuses(room.statuses, position, more)
+    return custody_pb2.NextTaskResponse(
+        kind=custody_pb2.TASK_KIND_IDLE, projects=room.found.values(), position=position, more=more
+    )
 
 
 class _Room:
@@ -239,24 +231,20 @@ class _Room:
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._size = 0
-        self._found: dict[str, project_pb2.ProjectStatus] = {}
-
-    @property
-    def statuses(self) -> list[project_pb2.ProjectStatus]:
-        return list(self._found.values())
+        self.found: dict[str, project_pb2.ProjectStatus] = {}
 
     def take(self, project: Project, share: float = 1.0, *, always: bool = False) -> bool:
         """Take a project in, if it is not there yet; False where a share of the answer has no place for it.
 
         There is place for the first of all, however large.
         """
-        if project.name in self._found:
+        if project.name in self.found:
             return True
         status = status_to_wire(project)
         size = size_of(status)
-        if self._found and not always and self._size + size > share * self._budget:
+        if self.found and not always and self._size + size > share * self._budget:
             return False
-        self._found[project.name] = status
+        self.found[project.name] = status
         self._size += size
         return True
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -35,18 +36,10 @@ def append(connection: Connection, at: int, project: str, entries: Iterable[Entr
         connection.execute(update(meta).where(meta.c.key == "audit").values(value=meta.c.value + 1))
         text = canonical(reported.details)
         entry = AuditEntry(last(connection), at, project, reported.actor, str(reported.action), text, new_salt())
-        connection.execute(
-            insert(audit).values(
-                sequence=entry.sequence,
-                at=entry.at,
-                project=entry.project,
-                actor=entry.actor,
-                action=entry.action,
-                details=entry.text,
-                salt=entry.salt,
-            )
-        )
-        made = merkle.completed(entry.sequence - 1, entry.leaf, lambda h, p: node(connection, h, p))
+        values = {"sequence": entry.sequence, "at": at, "project": project, "actor": entry.actor}
+        values |= {"action": entry.action, "details": text, "salt": entry.salt}
+        connection.execute(insert(audit).values(values))
+        made = merkle.completed(entry.sequence - 1, entry.leaf, partial(node, connection))
         connection.execute(
             insert(audit_nodes), [{"height": height, "position": place, "hash": value} for height, place, value in made]
         )
@@ -70,7 +63,7 @@ def seal(connection: Connection, identity: Identity, clock: Clock) -> None:
 
 
 def _checkpoint(connection: Connection, identity: Identity, clock: Clock, log: str, size: int) -> None:
-    root = merkle.root(size, lambda h, p: node(connection, h, p))
+    root = merkle.root(size, partial(node, connection))
     signed = Checkpoint.sign(identity, log, size, root, clock())
     values = {"size": size, "log": log, "root": root, "at": signed.at, "signature": signed.signature}
     connection.execute(insert(audit_checkpoints).values(values))
@@ -114,6 +107,14 @@ def node(connection: Connection, height: int, position: int) -> bytes:
     return bytes(found)
 
 
+_LISTS = (
+    select(audit)
+    .where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
+    .order_by(audit.c.sequence.desc())
+)
+"""The recorded membership lists, newest first."""
+
+
 class Log:
     """Read access to the log; each call sees one state of the database."""
 
@@ -132,20 +133,15 @@ class Log:
 
     def last_members(self) -> dict[str, Any] | None:
         """The membership list recorded last, by name; None before the first."""
-        which = select(audit).where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
         with self._database.read() as connection:
-            row = connection.execute(which.order_by(audit.c.sequence.desc()).limit(1)).first()
+            row = connection.execute(_LISTS.limit(1)).first()
         return None if row is None else entry_of(row).details["members"]
 
     def last_as_member(self, name: str) -> dict[str, str] | None:
         """The entry of a name in the newest recorded membership list that has it; None if none has."""
-        which = select(audit).where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
         with self._database.read() as connection:
-            for row in connection.execute(which.order_by(audit.c.sequence.desc())):
-                found = entry_of(row).details["members"].get(name)
-                if found is not None:
-                    return dict(found)
-        return None
+            lists = (entry_of(row).details["members"] for row in connection.execute(_LISTS))
+            return next((dict(listed[name]) for listed in lists if name in listed), None)
 
     def entries(self, project: str | None = None) -> list[AuditEntry]:
         """The entries of one project or of all, oldest first."""
@@ -181,7 +177,7 @@ class Log:
                     got=f"{shown.size} entries, and {size} were seen",
                     remedy="keep the checkpoint as evidence and contact Carole's operator",
                 )
-            return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
+            return shown, merkle.consistency_proof(size, shown.size, partial(node, connection))
 
     def note(self, member: str, seen: Checkpoint, countersignature: bytes, cosigned: NoteLine) -> None:
         """Store the checkpoint a member has accepted, unless a later one is stored. All signatures are verified.
@@ -193,7 +189,7 @@ class Log:
         if former is not None and former[0].size >= seen.size:
             return  # no transaction that writes for what changes nothing
         with self._database.write() as connection:
-            if seen.root != merkle.root(seen.size, lambda h, p: node(connection, h, p)):
+            if seen.root != merkle.root(seen.size, partial(node, connection)):
                 return
             which = audit_witnesses.c.member == member
             stored = connection.scalar(select(audit_witnesses.c.size).where(which))
@@ -264,7 +260,7 @@ class Log:
             for row in connection.execute(query.where(audit.c.sequence <= size).order_by(audit.c.sequence.desc())):
                 entry = entry_of(row)
                 if entry.details["run"] == run:
-                    path = merkle.inclusion_proof(entry.sequence - 1, size, lambda h, p: node(connection, h, p))
+                    path = merkle.inclusion_proof(entry.sequence - 1, size, partial(node, connection))
                     return entry, path
         return None
 
@@ -281,7 +277,7 @@ class Log:
                 raise GemelError(
                     ErrorCode.AUDIT, "the audit log has fewer entries", where="audit log", got=f"{old} and {new}"
                 )
-            return merkle.consistency_proof(old, new, lambda h, p: node(connection, h, p))
+            return merkle.consistency_proof(old, new, partial(node, connection))
 
     def proven(
         self, project: str | None, after: int, maximum: int
@@ -294,7 +290,7 @@ class Log:
             shown = newest(connection)
             found = [entry_of(row) for row in connection.execute(query)]
             return shown, [
-                (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, lambda h, p: node(connection, h, p)))
+                (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, partial(node, connection)))
                 for entry in found
             ]
 

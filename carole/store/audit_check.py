@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, func, inspect, select
 
 from gemel.carole.store.audit import checkpoint_of, entry_of, last, newest, node
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
-from gemel.common.audit import AuditEntry, Checkpoint, Tree, merkle
+from gemel.common.audit import Checkpoint, Tree, merkle
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.identity import Identity, PublicIdentity
 
@@ -98,7 +99,8 @@ def _read(connection: Connection, tree: Tree) -> None:
         (row.height, row.position): bytes(row.hash)
         for row in connection.execute(select(audit_nodes).order_by(audit_nodes.c.height, audit_nodes.c.position))
     }
-    for entry in _entries(connection):
+    for row in connection.execution_options(yield_per=1000).execute(select(audit).order_by(audit.c.sequence)):
+        entry = entry_of(row)
         expected = tree.size + 1
         if entry.sequence != expected:
             raise _FoundError(
@@ -119,11 +121,6 @@ def _read(connection: Connection, tree: Tree) -> None:
     outside_blocks = [position for height, position in kept if height == 0 and position >= tree.size]
     if outside_blocks:
         raise _FoundError(f"entry {tree.size + 1} is missing: the tree has {max(outside_blocks) + 1}", tree.size + 1)
-
-
-def _entries(connection: Connection) -> Iterator[AuditEntry]:
-    for row in connection.execution_options(yield_per=1000).execute(select(audit).order_by(audit.c.sequence)):
-        yield entry_of(row)
 
 
 def _not_cut(connection: Connection, tree: Tree, newest: Checkpoint) -> None:
@@ -182,9 +179,7 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
         remedy = "if the checkpoint is this log's, the log was cut: run 'gemel audit verify' with it"
         raise parameter("--since", what, f"{since}, and {shown.size} entries", remedy)
 
-    def hash_of(height: int, position: int) -> bytes:
-        return node(connection, height, position)
-
+    hash_of = partial(node, connection)
     yield {
         "checkpoint": shown.noted(identity).to_text(),
         "since": since,

@@ -7,7 +7,7 @@ mistaken for a new store because a volume is missing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -100,7 +100,7 @@ def upgrade(
         before = found
         migrate(connection)
         holder = tenure.take(connection, blobs.place, where)
-        _require_pair(connection, blobs)
+        require_pair(connection, blobs)
         record_upgrade(connection, before, clock())
         tenure.release(connection, holder)
 
@@ -122,18 +122,39 @@ def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clo
 
     A dry run takes that back. Raises BUSY while a Carole holds the store; DATABASE.
     """
-    blobs, days = Blobs(place), 0
+    days = 0
+
+    def believe(connection: Connection, blobs: Blobs) -> None:
+        nonlocal days
+        days = clock_guard.confirm(connection, clock())
+
+    change_held(url, place, identity, clock, believe, dry_run=dry_run)
+    return days
+
+
+def change_held(
+    url: str,
+    place: Path | Bucket,
+    identity: Identity,
+    clock: Clock,
+    change: Callable[[Connection, Blobs], None],
+    *,
+    dry_run: bool,
+) -> None:
+    """Change a store as its holder, in one transaction; a dry run takes that back. BUSY while a Carole holds it."""
+    blobs = Blobs(place)
 
     def prepare(connection: Connection, where: str) -> None:
-        nonlocal days
         newest_schema(connection, where)
-        days = clock_guard.confirm(connection, blobs.place, where, clock())
+        holder = tenure.take(connection, blobs.place, where)
+        change(connection, blobs)
+        tenure.release(connection, holder)
 
     with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run):
-        return days
+        pass
 
 
-def _require_pair(connection: Connection, blobs: Blobs) -> None:
+def require_pair(connection: Connection, blobs: Blobs) -> None:
     """Refuse a folder and a database that are not of one store."""
     blobs.require(audit.log_name(connection))
     blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))

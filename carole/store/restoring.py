@@ -20,12 +20,12 @@ from gemel.carole.projects.operations.release import decide_restore
 from gemel.carole.projects.project import Project, RestoreDecision
 from gemel.carole.projects.restoration import concerns
 from gemel.carole.projects.transitions import SYSTEM, Action
-from gemel.carole.store import audit, tenure
+from gemel.carole.store import audit
 from gemel.carole.store.changes import Changes
-from gemel.carole.store.database import Database, newest_schema
+from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.encrypted_payloads import Clock, newest
-from gemel.carole.store.provision import claimed
+from gemel.carole.store.payloads.encrypted_payloads import Clock
+from gemel.carole.store.provision import change_held, require_pair
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.tables import audit_checkpoints, meta, payloads, projects, results
 from gemel.carole.store.view import RESTORED, newest_restoration, read_project
@@ -58,20 +58,14 @@ def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: 
     Returns the number of entries of its log. A dry run takes the record back. Raises DATABASE where database and folder
     are not of one store, or of another version; BUSY while a Carole holds it.
     """
-    blobs = Blobs(place)
     size = 0
 
-    def prepare(connection: Connection, where: str) -> None:
+    def declare(connection: Connection, blobs: Blobs) -> None:
         nonlocal size
-        newest_schema(connection, where)
-        holder = tenure.take(connection, blobs.place, where)
-        blobs.require(audit.log_name(connection))
-        blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))
+        require_pair(connection, blobs)
         size = record_restoration(connection, audit.newest(connection).at, clock())
-        tenure.release(connection, holder)
 
-    with claimed(blobs):
-        Database(url, partial(audit.seal, identity=identity, clock=clock), prepare=prepare, dry_run=dry_run).close()
+    change_held(url, place, identity, clock, declare, dry_run=dry_run)
     return size
 
 
@@ -107,10 +101,7 @@ class Restorations:
             entry = audit.entry_of(connection.execute(select(entries).where(entries.c.sequence == sequence)).one())
             size = int(entry.details["entries"])
             row = connection.execute(select(audit_checkpoints).where(audit_checkpoints.c.size == size)).one()
-
-            def node(height: int, position: int) -> bytes:
-                return audit.node(connection, height, position)
-
+            node = partial(audit.node, connection)
             return RestoredLog(
                 shown,
                 entry,

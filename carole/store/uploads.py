@@ -219,11 +219,7 @@ class Uploads:
         Raises WRONG_STATE if there is none; VAULT if the database does not name all its chunks.
         """
         with self._database.read() as connection:
-            held = read_project(connection, name)
-            there = held.project.uploads.get(side)
-            if there is None or not held.project.contributed(side):
-                raise erased()
-            row = _living(connection, held.id, side, there.upload)
+            row = _contributed(connection, name, side)
             chunks = self._payloads.chunks(connection, row.payload)
             key = self._payloads.key(connection, row.payload)
             wrapped, store = self._payloads.wrapped_key(connection, row.payload), log_name(connection)
@@ -238,11 +234,7 @@ class Uploads:
         Raises WRONG_STATE if there is none; NOT_FOUND if it has no shares.
         """
         with self._database.read() as connection:
-            held = read_project(connection, name)
-            there = held.project.uploads.get(side)
-            if there is None or not held.project.contributed(side):
-                raise erased()
-            row = _living(connection, held.id, side, there.upload)
+            row = _contributed(connection, name, side)
         sealed = sealed_seeds_from_text(row.layout)
         if not sealed:
             raise not_found()
@@ -274,6 +266,13 @@ class Uploads:
         """
         there = self.open(name, side)
         return tuple(there.read(place) for place, part in enumerate(there.layout.sets) if part.rule in KNOWN)
+
+
+def _contributed(connection: Connection, name: str, side: Side) -> Row[Any]:
+    held = read_project(connection, name)
+    if not held.project.contributed(side):
+        raise erased()
+    return _living(connection, held.id, side, held.project.uploads[side].upload)
 
 
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:
