@@ -17,7 +17,7 @@ from gemel.common.json_output import Json, print_json
 if TYPE_CHECKING:
     from gemel.carole.store.database import Database
     from gemel.common.audit import Checkpoint
-    from gemel.common.keys.identity import Identity, PublicIdentity
+    from gemel.common.keys.identity import Identity
 
 app = typer.Typer(
     help="The audit log: who did what, in an order that cannot be quietly changed. Run on Carole's machine.",
@@ -71,7 +71,7 @@ def verify(
 
     checkpoints = [checkpoint for path in kept or () for checkpoint in _read_kept(path)]
     with _database(config) as database, database.read() as connection:
-        found = audit_check.verify(connection, _linker(config), checkpoints)
+        found = audit_check.verify(connection, _identity(config).public, checkpoints)
     if not found.intact:
         raise GemelError(
             ErrorCode.AUDIT,
@@ -158,10 +158,6 @@ def _database(config: Path) -> Iterator[Database]:
         yield database
     finally:
         database.close()
-
-
-def _linker(config: Path) -> PublicIdentity:
-    return _identity(config).public
 
 
 def _identity(config: Path) -> Identity:

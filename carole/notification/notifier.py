@@ -51,7 +51,10 @@ def messages(entries: Iterable[AuditEntry], project: Callable[[str], Project], n
     for entry in entries:
         if entry.action in _ENDINGS:
             event, state = _ENDINGS[Action(entry.action)]
-            whom = _decider(event, project(entry.project), named)
+            if event is Event.HELD:
+                whom = named(Role.STEWARD)
+            else:
+                whom = () if event is Event.RELEASED else _owner(project(entry.project), named)
             run = str(entry.details["run"])
             yield Message(_id(entry), event, entry.at, entry.project, run, state.name, whom)
         elif requested.get(entry.project) == entry.sequence:
@@ -68,12 +71,6 @@ def _id(entry: AuditEntry) -> str:
 
 def _owner(project: Project, named: Named) -> tuple[str, ...]:
     return (project.owner,) if project.owner else named(Role.COORDINATOR)
-
-
-def _decider(event: Event, project: Project, named: Named) -> tuple[str, ...]:
-    if event is Event.RELEASED:
-        return ()
-    return named(Role.STEWARD) if event is Event.HELD else _owner(project, named)
 
 
 def _missing(project: Project, named: Named) -> tuple[str, ...]:

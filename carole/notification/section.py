@@ -89,7 +89,6 @@ class TlsWay(Way):
             raise file_error(ErrorCode.CONFIGURATION, what, self.authorities, error) from None
 
     def check(self) -> None:
-        """Refuse authorities that cannot be read."""
         self.context()
 
 
@@ -104,7 +103,6 @@ class WebhookWay(TlsWay):
 
     @property
     def receiver(self) -> str:
-        """What tells this receiver from another."""
         return f"webhook {self.url}"
 
     def secret(self) -> bytes:
@@ -121,7 +119,6 @@ class WebhookWay(TlsWay):
         return found
 
     def check(self) -> None:
-        """Refuse files that cannot be used."""
         super().check()
         self.secret()
 
@@ -160,7 +157,6 @@ class MailWay(TlsWay):
 
     @property
     def receiver(self) -> str:
-        """What tells this receiver from another."""
         return f"email {' '.join(self.to)}"
 
     def password(self) -> str:
@@ -175,7 +171,6 @@ class MailWay(TlsWay):
             ) from None
 
     def check(self) -> None:
-        """Refuse files that cannot be used."""
         super().check()
         self.password()
 
@@ -189,11 +184,9 @@ class CommandWay(Way):
 
     @property
     def receiver(self) -> str:
-        """What tells this receiver from another."""
         return "\0".join(("command", *self.program))
 
     def check(self) -> None:
-        """Refuse a program that cannot be started."""
         if not os.access(self.program[0], os.X_OK) or not Path(self.program[0]).is_file():
             raise GemelError(
                 ErrorCode.CONFIGURATION,

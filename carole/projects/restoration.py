@@ -68,7 +68,8 @@ def lost_runs(project: Project) -> tuple[str, ...]:
     parties = required(project)
     counted = (one for one in project.restore_decisions if one.accepted and one.decides and one.role in parties)
     named = frozenset[str]().union(*(decision.released for decision in counted))
-    return tuple(sorted(name for name in named if not _is_done(project, name)))
+    done = {run.run for run in project.runs if run.state is RunState.DONE}
+    return tuple(sorted(named - done))
 
 
 def no_further_run(project: Project) -> str:
@@ -93,8 +94,3 @@ def released_before(project: Project) -> str:
     newest = project.newest_run
     holds = project.state in (State.RUN, State.ASSESSED, State.HELD)
     return newest.run if holds and newest is not None and newest.run in proven and not newest.released else ""
-
-
-def _is_done(project: Project, name: str) -> bool:
-    run = project.run(name)
-    return run is not None and run.state is RunState.DONE

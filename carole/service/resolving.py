@@ -149,7 +149,11 @@ def _resolve_or_release(work: RunWork) -> int | None:
     if result is None:
         (_request_computed if spec.mode == "shared" else _request_compared)(work)
         return None
-    rows = {side: _rows(store, lease.run, side) for side in Side}
+    rows: dict[Side, bytes] = {}
+    for side in Side:
+        content = store.artifacts.read(lease.run, rows_of(side))
+        assert content is not None  # noqa: S101 - written with the question whose answer is there
+        rows[side] = bytes(content)
     request = store.artifacts.read(lease.run, RESOLUTION_REQUEST)
     assert request is not None  # noqa: S101 - written with the rows
     expected = combined = copies = None
@@ -205,12 +209,6 @@ def _join(work: RunWork) -> bytes | None:
     sides = reported[Side.ALICE], reported[Side.BOB]
     decided = decide(requested, *sides, work.plan, work.progress, lease.run, work.resources.threads)
     return sealed_result(decided, requested, spec, reader.members, lease.run)
-
-
-def _rows(store: Store, run: str, side: Side) -> bytes:
-    content = store.artifacts.read(run, rows_of(side))
-    assert content is not None  # noqa: S101 - written with the question whose answer is there
-    return bytes(content)
 
 
 # One run, from two uploads to a released result.

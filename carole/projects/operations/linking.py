@@ -142,14 +142,11 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
         }
     outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
     if not policy_decision.breaches:
-        return outcome.then(release_run(outcome.project, name, _grounds(policy_decision)))
+        coarsened = f", coarsened ({_changes(policy_decision)})" if policy_decision.coarsened else ""
+        return outcome.then(release_run(outcome.project, name, f"within the limits{coarsened}"))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
     reason: dict[str, Detail] = {"reason": policy_decision.reason} if policy_decision.reason else {}
     return outcome.then(move(row, outcome.project, SYSTEM, {"run": name, **reason}))
-
-
-def _grounds(decision: PolicyDecision) -> str:
-    return f"within the limits, coarsened ({_changes(decision)})" if decision.coarsened else "within the limits"
 
 
 def _changes(decision: PolicyDecision) -> str:

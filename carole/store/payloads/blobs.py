@@ -50,7 +50,6 @@ class BlobFolder:
         self._lock: int | None = None
 
     def create(self) -> None:
-        """Make the folder, unless it exists; CONFIGURATION if it cannot be made."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -72,20 +71,17 @@ class BlobFolder:
         return hashlib.sha256(f"{boot}{held.st_dev}:{held.st_ino}".encode()).hexdigest()[:32]
 
     def release(self) -> None:
-        """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def identity(self) -> str | None:
-        """The store that the folder belongs to; None if it belongs to none."""
         try:
             return (self._folder / IDENTITY).read_text(encoding="ascii").strip()
         except FileNotFoundError:
             return None
 
     def identify(self, store: str) -> None:
-        """Record the store that the folder belongs to."""
         with whole_file(self._folder / IDENTITY) as file:
             file.write(f"{store}\n".encode())
 
@@ -96,14 +92,12 @@ class BlobFolder:
         return (path.name for path in self._folder.iterdir() if path.is_dir())
 
     def files(self, payload: str) -> set[str]:
-        """The files of a payload."""
         try:
             return {file.name for file in (self._folder / payload).iterdir()}
         except FileNotFoundError:
             return set()
 
     def put(self, payload: str, file: str, content: bytes) -> None:
-        """Write a file; STORAGE_FULL if the disk is full, DATABASE if it refuses otherwise."""
         folder = self._folder / payload
         try:
             for attempt in range(_ATTEMPTS):
@@ -126,7 +120,6 @@ class BlobFolder:
             raise file_error(code_of(error, ErrorCode.DATABASE), what, self._folder, error, remedy) from None
 
     def get(self, payload: str, file: str, start: int, length: int | None) -> bytes:
-        """Bytes of a file; VAULT if it is missing."""
         try:
             with (self._folder / payload / file).open("rb") as opened:
                 opened.seek(start)
@@ -136,21 +129,17 @@ class BlobFolder:
             raise file_error(ErrorCode.VAULT, "a stored chunk cannot be read", self._folder, error, remedy) from None
 
     def remove(self, payload: str, files: Collection[str]) -> None:
-        """Remove files of a payload."""
         for file in files:
             (self._folder / payload / file).unlink(missing_ok=True)
 
     def remove_empty(self, payload: str) -> None:
-        """Remove a payload's folder if it is empty."""
         with suppress(OSError):  # files, or a writer that came since
             (self._folder / payload).rmdir()
 
     def remove_all(self, payload: str) -> None:
-        """Remove a payload's folder."""
         shutil.rmtree(self._folder / payload, ignore_errors=True)
 
     def check(self) -> None:
-        """Refuse a folder that cannot be written to now; DATABASE."""
         check_writable(self._folder, self.name)
 
 
