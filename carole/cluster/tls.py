@@ -99,9 +99,8 @@ def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:
         authority = Authority.load(own)
         for name in names:
             if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}", name) or name == "authority":
-                raise parameter(
-                    "worker", "a name of letters, digits, points and hyphens", repr(name), "name it by its machine"
-                )
+                what = "a name of letters, digits, points and hyphens"
+                raise parameter("worker", what, repr(name), "name it by its machine")
             if not (folder / name / KEY).exists():
                 _make(authority, folder / name, name)
                 made.append(name)

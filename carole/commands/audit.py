@@ -176,9 +176,8 @@ def _read_kept(path: Path) -> list[Checkpoint]:
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise GemelError(
-            ErrorCode.AUDIT, "the kept checkpoints cannot be read", where=str(path), got=type(error).__name__
-        ) from None
+        what = "the kept checkpoints cannot be read"
+        raise GemelError(ErrorCode.AUDIT, what, where=str(path), got=type(error).__name__) from None
     return [
         Checkpoint.from_text(text, f"{path}, checkpoint {number}") for number, text in enumerate(notes_in(content), 1)
     ]

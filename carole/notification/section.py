@@ -166,9 +166,8 @@ class MailWay(TlsWay):
         try:
             return read_private(self.password_file, "the password of a mail server").decode("ascii").strip("\r\n")
         except UnicodeDecodeError:
-            raise GemelError(
-                ErrorCode.CONFIGURATION, "expected a password of ASCII characters", where=str(self.password_file)
-            ) from None
+            what = "expected a password of ASCII characters"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(self.password_file)) from None
 
     def check(self) -> None:
         super().check()

@@ -117,10 +117,7 @@ class ServiceContext:
         return text, _parsed(text, name)
 
     def require_owner(self, name: str, member: Member, doing: str) -> None:
-        """Refuse a coordinator that a project does not belong to, where nothing of the project changes.
-
-        Raises NOT_ADMITTED, NOT_FOUND.
-        """
+        """Refuse a coordinator that a project does not belong to, where nothing of the project changes."""
         require_owner(self.store.projects.get(name), member.name, doing)
 
     def wait(

@@ -175,9 +175,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         project = self._service.store.projects.get(name)
         manifest = manifest_from_wire(request.manifest, limits.max_upload_bytes, limits.max_rows)
         if manifest.side is not side:
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED, "a custodian may contribute for its own side only", where="manifest.side"
-            )
+            what = "a custodian may contribute for its own side only"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where="manifest.side")
         _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)
         stated = check_stated(self._service.store.audit, manifest, spec, member.name)

@@ -128,7 +128,6 @@ def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
 
 def _own_address(listen: str, where: str) -> str:
     if int(listen.rpartition(":")[2]) == 0:
-        raise GemelError(
-            ErrorCode.CONFIGURATION, "port 0 is another one at every start", where=where, remedy="give a fixed port"
-        )
+        what = "port 0 is another one at every start"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy="give a fixed port")
     return loopback(listen)

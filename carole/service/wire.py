@@ -112,9 +112,8 @@ def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, D
     if not (0.0 <= stated.worst <= 1.0 and 0.0 <= stated.limit <= 1.0):
         raise parameter("leakage", "shares are from 0 to 1", "others")
     if stated.overridden and not 0 < len(stated.reason.strip()) <= MAX_REASON:
-        raise parameter(
-            "leakage", f"an override has a reason of up to {MAX_REASON} characters", f"{len(stated.reason)} characters"
-        )
+        what = f"an override has a reason of up to {MAX_REASON} characters"
+        raise parameter("leakage", what, f"{len(stated.reason)} characters")
     details: dict[str, Detail] = {"leakage": round(stated.worst, 4), "leakage_limit": round(stated.limit, 4)}
     if stated.overridden:
         details |= {"leakage_override": stated.reason.strip()}

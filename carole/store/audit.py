@@ -274,9 +274,8 @@ class Log:
         """Proof that the first `new` entries begin with the first `old`. Raises AUDIT if the log has fewer entries."""
         with self._database.read() as connection:
             if not 0 <= old <= new <= last(connection):
-                raise GemelError(
-                    ErrorCode.AUDIT, "the audit log has fewer entries", where="audit log", got=f"{old} and {new}"
-                )
+                what = "the audit log has fewer entries"
+                raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=f"{old} and {new}")
             return merkle.consistency_proof(old, new, partial(node, connection))
 
     def proven(

@@ -66,9 +66,8 @@ def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manif
     try:
         target.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        raise GemelError(
-            ErrorCode.EXISTS, "a backup is written into a new folder", where=str(target), remedy="name another one"
-        ) from None
+        what = "a backup is written into a new folder"
+        raise GemelError(ErrorCode.EXISTS, what, where=str(target), remedy="name another one") from None
     source = Database(url)
     try:
         with source.read() as connection:

@@ -71,10 +71,7 @@ def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[
 
 
 def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None:
-    """Refuse a folder of blobs with an identity, or with payloads that are not ours, beside an empty database.
-
-    Raises DATABASE.
-    """
+    """Refuse a folder of blobs with an identity, or with payloads that are not ours, beside an empty database."""
     if not blobs.is_unused(ours):
         what = "the database is empty, and the folder of blobs is that of a store"
         remedy = "find the store's database; for a new store, name a new folder of blobs"

@@ -114,26 +114,19 @@ class Releases:
         """The releases of a project's custodians so far, oldest first: the project's own and those of other projects.
 
         Custodians are the same if both their names in the membership list are. A release that was lost belongs to all.
-        Raises NOT_FOUND.
         """
         with self._database.read() as connection:
             return of_custodians(connection, read_project(connection, name).project)
 
     def held_counts(self, name: str, run: str) -> bytes | None:
-        """The counts of the run that a project holds for a steward; None if it does not hold it, or there are none.
-
-        Raises NOT_FOUND.
-        """
+        """The counts of the run that a project holds for a steward; None if it does not hold it, or there are none."""
         with self._database.read() as connection:
             project = read_project(connection, name).project
             held = project.state is State.HELD and project.newest_run is not None and project.newest_run.run == run
         return self._read(name, run) if held else None
 
     def since(self, name: str, run: str) -> list[ReleaseTrace]:
-        """The releases of a project's custodians whose counts are kept, made after a run of the project had ended.
-
-        Raises NOT_FOUND.
-        """
+        """The releases of a project's custodians whose counts are kept, made after a run of the project had ended."""
         with self._database.read() as connection:
             made = of_custodians(connection, read_project(connection, name).project)
             ended = connection.execute(select(runs.c.ended_at).where(runs.c.run == run)).scalar()

@@ -101,8 +101,7 @@ class Runs:
     def start(self, name: str, member: str, request: str, run: str, call: str = "") -> Run:
         """Request a run; `run` is its name, if this request has none yet, and `call` as `Run.call`.
 
-        A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. Raises
-        NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
+        A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
         """
         project = self._changes.apply(name, lambda project, _: start_run(project, member, request, run, call))
         return next(found for found in project.runs if found.request == request)

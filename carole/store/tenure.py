@@ -62,10 +62,7 @@ def take(connection: Connection, place: str, where: str) -> str:
 
 
 def require(connection: Connection, holder: str, where: str) -> None:
-    """Refuse to write where another holds the store; until the transaction ends, no other can take over.
-
-    Raises BUSY.
-    """
+    """Refuse to write where another holds the store; until the transaction ends, no other can take over."""
     mine = select(tenure.c.holder).where(tenure.c.holder == holder)
     if not holder or connection.execute(mine.with_for_update(read=True, key_share=True)).first() is None:
         raise not_held(where)

@@ -260,10 +260,7 @@ class Uploads:
         return there.read(places[0])
 
     def known(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
-        """Decrypt and check the sets of training records and of a known joint distribution alone, if there are any.
-
-        Errors as `read`.
-        """
+        """Decrypt and check the sets of training records and of a known joint distribution alone, if there are any."""
         there = self.open(name, side)
         return tuple(there.read(place) for place, part in enumerate(there.layout.sets) if part.rule in KNOWN)
 

@@ -146,10 +146,7 @@ def read_project(connection: Connection, name: str) -> Held:
 
 
 def number(connection: Connection, name: str, *, lock: bool = False) -> int:
-    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if requested.
-
-    Raises NOT_FOUND.
-    """
+    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if requested."""
     query = select(projects.c.id).where(projects.c.name == name)
     found = connection.execute(query.with_for_update() if lock else query).scalar()
     if found is None:

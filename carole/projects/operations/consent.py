@@ -166,13 +166,12 @@ def key_mismatch(project: Project) -> GemelError | None:
         return None
     alice, bob = reports[Side.ALICE], reports[Side.BOB]
     if alice.key_check_value != bob.key_check_value:
-        return GemelError(
-            ErrorCode.KEY_MISMATCH,
-            "the custodians' key-check values differ: they do not hold the same seed",
-            where=f"{project.name}, epoch {project.epoch}",
-            remedy="give both custodians the same seed file, or let both agree on a seed through Carole; they then "
-            "continue by themselves",
+        what = "the custodians' key-check values differ: they do not hold the same seed"
+        remedy = (
+            "give both custodians the same seed file, or let both agree on a seed through Carole; they then "
+            "continue by themselves"
         )
+        return GemelError(ErrorCode.KEY_MISMATCH, what, where=f"{project.name}, epoch {project.epoch}", remedy=remedy)
     if alice.canary_digest != bob.canary_digest:
         return GemelError(
             ErrorCode.CANARY_MISMATCH,

@@ -26,11 +26,10 @@ def begin_upload(
     for there in (project.uploads.get(side), project.pending.get(side)):
         if there is not None and there.upload == upload.upload and not there.expired:
             if there.layout != upload.layout:
+                what = "the upload was started with another manifest"
+                remedy = "start a new upload under a new name"
                 raise GemelError(
-                    ErrorCode.CHUNK_CONFLICT,
-                    "the upload was started with another manifest",
-                    where=f"{project.name}, upload {upload.upload}",
-                    remedy="start a new upload under a new name",
+                    ErrorCode.CHUNK_CONFLICT, what, where=f"{project.name}, upload {upload.upload}", remedy=remedy
                 )
             return Outcome(project)
     row = permit(project, side.role, Action.BEGIN_UPLOAD)

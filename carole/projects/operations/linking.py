@@ -189,9 +189,8 @@ def require_worked_on(project: Project, name: str) -> Run:
     """The run of that name, which a worker has."""
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
-        raise GemelError(
-            ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {name}", got=run.state.name
-        )
+        what = "no worker has the run"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {name}", got=run.state.name)
     return run
 
 

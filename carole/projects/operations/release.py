@@ -154,10 +154,7 @@ def send_variables(project: Project, member: str, run: str, transfer: Transfer, 
 
 
 def receive_variables(project: Project, role: Role, member: str, run: str, transfer: Transfer) -> Outcome:
-    """A recipient confirms that it holds the columns, whose digest has been compared before.
-
-    Errors as `require_receivable`.
-    """
+    """A recipient confirms that it holds the columns, whose digest has been compared before."""
     require_receivable(project, role, run, transfer)
     if transfer in project.received:
         return Outcome(project)

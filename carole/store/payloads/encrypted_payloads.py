@@ -219,9 +219,8 @@ class EncryptedPayloads:
         content = key.decrypt(chunk.position, encrypted)
         digest = hashlib.sha256(content).digest()
         if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
-            raise GemelError(
-                ErrorCode.VAULT, "a stored chunk does not match its database row", where=subject_of(payload)
-            )
+            what = "a stored chunk does not match its database row"
+            raise GemelError(ErrorCode.VAULT, what, where=subject_of(payload))
         return content, digest
 
     def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
