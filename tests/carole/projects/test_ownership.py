@@ -12,9 +12,10 @@ from gemel.carole.projects.operations.release import decide_restore, erase
 from gemel.carole.projects.project import JoinedBy, PendingHandOver, Project, RestoreDecision, RunState, State
 from gemel.carole.projects.restoration import awaited, lost_runs
 from gemel.carole.projects.transitions import OWNER, TRANSITIONS, Action, waits_for
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, opened, taken
+from tests.carole.refusals import refused
 
 
 def handed(project: Project, to: str = "rival") -> Project:
@@ -25,13 +26,6 @@ def since(offer: PendingHandOver, size: int) -> PendingHandOver:
     """The offer by one who has seen so many entries of the log."""
     seen = replace(offer.statement.seen, size=size)
     return replace(offer, statement=replace(offer.statement, seen=seen))
-
-
-def refused(code: ErrorCode, call, *arguments) -> GemelError:  # type: ignore[no-untyped-def]
-    with pytest.raises(GemelError) as caught:
-        call(*arguments)
-    assert caught.value.code is code, caught.value
-    return caught.value
 
 
 def test_all_that_an_owner_may_do_is_refused_to_any_other_coordinator() -> None:

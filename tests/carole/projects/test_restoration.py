@@ -16,6 +16,7 @@ from gemel.carole.projects.transitions import OWNER, SYSTEM, Action, permit
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from tests.carole.projects.test_rules import BAD, contributed
+from tests.carole.refusals import refusal
 
 ALL = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.COORDINATOR, Role.STEWARD)
 SEQUENCE = 9
@@ -46,9 +47,8 @@ def running(policy: Policy = Policy.NONE) -> Project:
 
 
 def refused(project: Project, role: Role | str, action: Action) -> str:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE) as caught:
         permit(project, role, action)
-    assert caught.value.code is ErrorCode.WRONG_STATE
     assert caught.value.remedy
     return str(caught.value)
 

@@ -21,7 +21,7 @@ from gemel.carole.projects.project import Grant, KeyReport, Policy, RunState, St
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
 from gemel.common.disclosure_measures import MEASURES
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
@@ -29,6 +29,8 @@ from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
+from tests.carole.refusals import refusal
+from tests.carole.trial import take
 from tests.specifications import heading
 
 N, COMMON = 300, 200
@@ -123,8 +125,7 @@ def amended(carole: Deployment, text: str) -> Specification:
 
 def lease(carole: Deployment, request: str) -> Lease:
     carole.store.runs.start("trial", "coordinator", request, request * 32)
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
+    taken = take(carole.store)
     return taken
 
 
@@ -209,8 +210,7 @@ def released_beside(carole: Deployment) -> str:
         carole.store.uploads.put(new.name, side, upload, given.chunk(0))
         carole.store.uploads.commit(new.name, side, str(side), upload, 1, len(given.payload), given.root)
     carole.store.runs.start(new.name, "coordinator", "r", "f" * 32)
-    taken = carole.store.runs.take("another worker")
-    assert taken is not None
+    taken = take(carole.store, "another worker")
     assert taken.project == new.name
     carole.store.runs.finish(taken, 1, {str(Role.COORDINATOR): [b"{}"]})
     return taken.run
@@ -243,9 +243,8 @@ def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch:
     assert carole.store.projects.get("trial").state is State.HELD
     document = report(carole, held.run)
     assert [breach["measure"] for breach in document["breaches"]] == ["correct_matches"]
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, held.run, 0)
-    assert caught.value.code is ErrorCode.WRONG_STATE
 
 
 def by_age(who: int, name: str) -> int:
@@ -278,9 +277,8 @@ def test_a_release_is_held_for_what_its_joint_distribution_tells(
     assert {"action": "release no joint distribution", "effect": {"joint_attribution": 0.0}} in document["options"]
     assert {"assess", "hold"} <= set(actions(carole))
     assert "release" not in actions(carole)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, run.run, 0)
-    assert caught.value.code is ErrorCode.WRONG_STATE
 
 
 def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(
@@ -365,9 +363,8 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
             assert [action for action in actions(carole) if action in ("assess", "hold")] == ["assess", "hold"]
         else:
             assert (found.state, project.state) == (RunState.QUEUED, State.CONTRIBUTED)
-            with pytest.raises(GemelError) as caught:
+            with refusal(ErrorCode.NOT_FOUND):
                 report(carole, run)
-            assert caught.value.code is ErrorCode.NOT_FOUND
             assert not {"assess", "hold", "release"} & set(actions(carole))
     assert carole.store.runs.get("trial", run).attempt == len(points)
 
@@ -390,8 +387,7 @@ def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_agai
     assert list(killed_at_each_point(carole, tmp_path, ("inside the transaction",)))
     assert carole.store.runs.get("trial", run).state is RunState.QUEUED
     assert not {"assess", "hold", "release"} & set(actions(carole))
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
+    taken = take(carole.store)
     assert carole.carry_out(taken, spec) == COMMON
     assert carole.store.projects.get("trial").state is State.RELEASED
     document = report(carole, run)

@@ -15,7 +15,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
 from gemel.carole.projects.project import RunState, State
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.specification import Specification, load_specification
@@ -23,6 +23,7 @@ from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.custodian.steps import handle_submission as custodian
 from tests.carole import trial
 from tests.carole.deployment import Deployment
+from tests.carole.refusals import refusal
 from tests.carole.service import test_assessed_runs as open_mode
 from tests.carole.service.test_assessed_runs import (
     COMMON,
@@ -36,6 +37,7 @@ from tests.carole.service.test_assessed_runs import (
     project,
     report,
 )
+from tests.carole.trial import take
 from tests.custodian.encoding.encoded_rows import n_signed
 
 __all__ = ["carole"]
@@ -98,8 +100,7 @@ def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch:
     run, spec, made = waiting(carole, specification("0.9"), monkeypatch)
     put(carole, run, RESOLUTION_RESULT, made)
     stages: list[str] = []
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
+    taken = take(carole.store)
     links = carole.carry_out(taken, spec, lambda stage, _: stages.append(stage))
     assert links == COMMON
     assert list(dict.fromkeys(stages)) == ["read", "assess", "seal"]
@@ -124,11 +125,9 @@ def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     bare = ResolvedHandles(np.arange(n, dtype=np.int32), n)
     decided = decide(request, bare, bare, plan_of(spec), lambda *_: None, run)
     put(carole, run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, run))
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
-    with pytest.raises(GemelError) as caught:
+    taken = take(carole.store)
+    with refusal(ErrorCode.UPLOAD_CORRUPT):
         carole.carry_out(taken, spec)
-    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
     assert not {"assess", "release"} & set(actions(carole))
 

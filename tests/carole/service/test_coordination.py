@@ -6,11 +6,13 @@ import json
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.protos.linkage.v1 import coordination_pb2, project_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, Upload, coordination
 from tests.carole.engine.no_statistics import NO_STATISTICS
+from tests.carole.refusals import refused
+from tests.carole.trial import take
 
 
 @pytest.fixture
@@ -19,13 +21,6 @@ def contributed(deployment: Deployment, uploads: dict[Side, Upload]) -> Deployme
     for side in Side:
         deployment.custodian(side).contribute(uploads[side])
     return deployment
-
-
-def refused(code: ErrorCode, call, *arguments) -> GemelError:  # type: ignore[no-untyped-def]
-    with pytest.raises(GemelError) as caught:
-        call(*arguments)
-    assert caught.value.code is code, caught.value
-    return caught.value
 
 
 def test_an_invalid_specification_is_refused_with_all_its_issues(deployment: Deployment) -> None:
@@ -73,8 +68,7 @@ def test_a_run_is_watched_from_queue_to_failure(contributed: Deployment) -> None
     for status in coordinator.watch("trial", run):
         seen.append((status.state, status.stage))
         if status.state == project_pb2.RUN_STATE_QUEUED:
-            lease = contributed.store.runs.take("worker")
-            assert lease is not None
+            lease = take(contributed.store)
             contributed.store.runs.renew_lease(lease, "compare", 0.5)
         elif status.stage == "compare" and status.state == project_pb2.RUN_STATE_RUNNING:
             contributed.store.runs.fail(lease, "because it was requested")
@@ -98,8 +92,7 @@ def test_statistics_after_the_release_and_only_if_granted(contributed: Deploymen
     coordinator = contributed.coordinator()
     run = coordinator.start("trial").run
     refused(ErrorCode.WRONG_STATE, coordinator.statistics, "trial", run)
-    lease = contributed.store.runs.take("worker")
-    assert lease is not None
+    lease = take(contributed.store)
     bars = 300_000  # more than one message holds
     document = NO_STATISTICS.plain()
     document["linkage"]["histogram"] = {"edges": [float(i) for i in range(bars + 1)], "counts": [0] * bars}

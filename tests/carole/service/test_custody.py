@@ -7,9 +7,7 @@ from dataclasses import replace
 from threading import Thread
 from typing import Any
 
-import pytest
-
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.rpc.fairness import MemberLimits
 from gemel.common.signatures.layout import FieldLayout, Layout, SetLayout
@@ -26,15 +24,9 @@ from tests.carole.deployment import (
     people,
     raw_error,
 )
+from tests.carole.refusals import refused
 
 OFFER, CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
-
-
-def refused(code: ErrorCode, call, *arguments, **named) -> GemelError:  # type: ignore[no-untyped-def]
-    with pytest.raises(GemelError) as caught:
-        call(*arguments, **named)
-    assert caught.value.code is code, caught.value
-    return caught.value
 
 
 def test_from_nothing_to_contributed(deployment: Deployment, uploads: dict[Side, Upload]) -> None:

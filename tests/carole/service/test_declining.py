@@ -10,6 +10,7 @@ from gemel.common.parties import Side
 from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, Upload
 from tests.carole.service.test_stewardship import held, refused, steward
+from tests.carole.trial import take
 
 __all__ = ["held"]
 
@@ -70,8 +71,7 @@ def test_what_is_released_cannot_be_withdrawn(deployment: Deployment, uploads: d
     for side in Side:
         deployment.custodian(side).contribute(uploads[side])
     run = deployment.coordinator().start("trial").run
-    lease = deployment.store.runs.take("worker")
-    assert lease is not None
+    lease = take(deployment.store)
     deployment.store.runs.finish(lease, 3, {str(Side.ALICE.role): [b"share"]})
     error = refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.BOB).decline, REASON)
     assert "cannot be taken back" in str(error)

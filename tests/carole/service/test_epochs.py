@@ -13,6 +13,7 @@ from gemel.common.specification import load_specification, specification_digest
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import DIGEST, ENCODING, KEY_CHECK, SEED, SPECIFICATION, Deployment, Upload
 from tests.carole.service.test_stewardship import refused, steward
+from tests.carole.trial import take
 
 STATE = project_pb2.ProjectState
 REASON = "Bob's library of dates was older; it is the same now"
@@ -125,8 +126,7 @@ def test_no_epoch_after_a_release(deployment: Deployment, uploads: dict[Side, Up
     coordinator = deployment.coordinator()
     run = coordinator.start("trial")
     refused(ErrorCode.RUN_ACTIVE, coordinator.open_epoch, "trial", 2, ENCODING, REASON)
-    lease = deployment.store.runs.take("worker")
-    assert lease is not None
+    lease = take(deployment.store)
     assert lease.run == run.run
     deployment.store.runs.finish(lease, 3, {})
     refused(ErrorCode.WRONG_STATE, coordinator.open_epoch, "trial", 2, ENCODING, REASON)

@@ -13,12 +13,13 @@ import pytest
 
 from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.supervisor import Supervisor
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.sealing import SealContext, open_sealed
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from tests.carole.deployment import Deployment, make_upload, people
+from tests.carole.refusals import refusal
 from tests.carole.service.test_worker import eventually
 
 N = 60
@@ -74,8 +75,7 @@ def test_projects_at_once(parties: Provisioned, tmp_path: Path, number_of: int) 
             actions = [entry.action for entry in carole.store.audit.entries(name)]
             assert [actions.count(action) for action in ("create", "commit-upload", "release")] == [1, 2, 1]
         # A run is found under its own project only.
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.NOT_FOUND):
             carole.custodian(Side.ALICE, "of-0").fetch(begun["of-1"][0])
-        assert caught.value.code is ErrorCode.NOT_FOUND
     finally:
         carole.stop()

@@ -28,6 +28,7 @@ from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import Deployment, make_upload, people
+from tests.carole.trial import take
 
 N, COMMON = 400, 250
 
@@ -110,8 +111,7 @@ def test_a_run_whose_worker_is_killed_is_taken_up_again(carole: Deployment) -> N
         os.kill(former, signal.SIGSTOP)  # so that it is surely killed before it ends the run
     run = carole.coordinator().start("trial").run
     lease_owner = application._supervisors[0]._owner
-    stolen = carole.store.runs.take(lease_owner)
-    assert stolen is not None
+    take(carole.store, lease_owner)
     os.kill(former, signal.SIGKILL)
     eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE)
     assert application.worker_pid != former

@@ -13,12 +13,13 @@ from gemel.carole.projects.operations.outcome import Outcome
 from gemel.carole.projects.project import JoinedBy, Project, RunState, State
 from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.wire.chunks import CHUNK_BYTES
+from tests.carole.refusals import refused
 from tests.carole.store.conftest import Clock, pass_days
-from tests.carole.trial import PROJECT, Contribution, contributed
+from tests.carole.trial import PROJECT, Contribution, contributed, take, taken
 
 RUN = "c" * 32
 LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
@@ -28,17 +29,9 @@ ARTIFACTS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows
 @pytest.fixture
 def waiting(store: Store, small: dict[Side, Contribution]) -> Store:
     contributed(store, small)
-    store.runs.start(PROJECT, "coordinator", "r", RUN)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = taken(store, RUN)
     store.runs.request_row_handles(lease, 9, ARTIFACTS, JoinedBy.RESOLVER)
     return store
-
-
-def refused(code: ErrorCode, call: Callable[[], object]) -> None:
-    with pytest.raises(GemelError) as caught:
-        call()
-    assert caught.value.code is code, caught.value
 
 
 def nothing(project: Project, total_bytes: int) -> Outcome:
@@ -96,8 +89,7 @@ def test_a_run_continues_after_both_custodians_handles_and_the_resolvers_result(
     refused(ErrorCode.PARAMETER, lambda: waiting.artifacts.fetch(PROJECT, RUN, RESOLUTION_REQUEST, 3))
     resolve(waiting, b"links")
     assert waiting.runs.get(PROJECT, RUN).state is RunState.QUEUED
-    lease = waiting.runs.take("another")
-    assert lease is not None
+    lease = take(waiting, "another")
     assert lease.attempt == 1
     content = waiting.artifacts.read(RUN, RESOLUTION_RESULT)
     assert content is not None
@@ -183,8 +175,7 @@ def test_another_run_takes_the_place_of_one_that_waits(waiting: Store) -> None:
     assert run.state is RunState.FAILED
     assert "another run was requested" in run.error
     assert waiting.artifacts.read(RUN, RESOLUTION_REQUEST) is None
-    lease = waiting.runs.take("worker")
-    assert lease is not None
+    lease = take(waiting)
     assert lease.run == "d" * 32
 
 

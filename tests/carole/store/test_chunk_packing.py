@@ -16,11 +16,12 @@ from gemel.carole.store.payloads import stored_sets as chunk_packing
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import StoredChunk
 from gemel.carole.store.payloads.stored_sets import groups
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.vault import OVERHEAD_BYTES
 from gemel.common.parties import Role, Side
 from gemel.common.wire.chunks import CHUNK_BYTES
-from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed
+from tests.carole.refusals import refusal
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed, send
 
 UPLOAD = UPLOADS[Side.ALICE]
 
@@ -37,8 +38,7 @@ def files(tmp_path: Path) -> list[int]:
 
 def sent(store: Store, contribution: Contribution) -> None:
     keyed(store)
-    store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOAD, contribution.layout)
-    contribution.put(store, Side.ALICE, UPLOAD)
+    send(store, Side.ALICE, contribution)
 
 
 def test_a_committed_upload_is_a_few_files(
@@ -104,9 +104,8 @@ def test_a_chunk_that_is_missing_on_the_disk_ends_the_commit_and_not_in_a_contri
 ) -> None:
     sent(store, given_alice)
     next((tmp_path / "blobs").glob("*/*")).unlink()
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.VAULT):
         given_alice.commit(store, Side.ALICE, UPLOAD)
-    assert caught.value.code is ErrorCode.VAULT
     assert store.projects.get(PROJECT).state is State.KEYED
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from gemel.carole.projects.project import State
 from gemel.carole.store import Store
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
-from tests.carole.trial import DIGEST, Contribution, contributed
+from tests.carole.refusals import refusal
+from tests.carole.trial import DIGEST, Contribution, contribute, contributed, take
 
 REASON = "the committee of data protection has withdrawn"
 
@@ -21,13 +20,11 @@ def test_a_refusal_survives_a_restart_and_its_upload_does_not(
     store = open_store()
     contributed(store, small)
     store.runs.start("trial", "coordinator", "request", "0" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = take(store)
     store.projects.decline("trial", Side.BOB, "bob", DIGEST, REASON, b"s" * 64)
     assert not store.runs.renew_lease(lease, "compare", 0.5)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         store.runs.finish(lease, 3, {str(Role.CUSTODIAN_A): [b"share"]})
-    assert caught.value.code is ErrorCode.WRONG_STATE
     store = open_store()
     project = store.projects.get("trial")
     assert (project.state, set(project.uploads), set(project.declines)) == (State.DRAFT, {Side.ALICE}, {Side.BOB})
@@ -36,8 +33,5 @@ def test_a_refusal_survives_a_restart_and_its_upload_does_not(
     store.projects.approve("trial", Role.CUSTODIAN_B, "bob", DIGEST, b"s" * 64)
     project = store.projects.get("trial")
     assert (project.state, dict(project.declines)) == (State.KEYED, {})
-    again = small[Side.BOB]
-    store.uploads.begin("trial", Side.BOB, "bob", "c" * 32, again.layout)
-    again.put(store, Side.BOB, "c" * 32)
-    again.commit(store, Side.BOB, "c" * 32)
+    contribute(store, Side.BOB, small[Side.BOB], "c" * 32)
     assert store.projects.get("trial").state is State.CONTRIBUTED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,13 +9,14 @@ import pytest
 from gemel.carole.projects.project import Grant, Project, State
 from gemel.carole.store import Store
 from gemel.carole.store.uploads import Quota
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.chunks import CHUNK_BYTES
+from tests.carole.refusals import refused
 from tests.carole.store.conftest import Clock, pass_days
-from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tests.carole.trial import NEW, PROJECT, Contribution, contributed, taken
 
 RUN = "c" * 32
 TO_BOB, TO_INSTITUTE = Transfer(Side.ALICE, "bob"), Transfer(Side.ALICE, "institute")
@@ -28,9 +28,7 @@ GRANTED = replace(NEW, transfers=(TO_BOB, TO_INSTITUTE), grants={**NEW.grants, R
 @pytest.fixture
 def released(store: Store, small: dict[Side, Contribution]) -> Store:
     contributed(store, small, GRANTED)
-    store.runs.start(PROJECT, "coordinator", "r", RUN)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = taken(store, RUN)
     store.runs.finish(lease, 2, {str(side.role): [b"share"] for side in Side})
     assert project(store).state is State.RELEASED
     return store
@@ -48,12 +46,6 @@ def send(store: Store, content: bytes, transfer: Transfer = TO_BOB, quota: Quota
     whole = Content.of(content)
     for index in range(len(whole.digests)):
         store.variables.put(PROJECT, str(transfer.sender), run, transfer, whole.chunk(index), 1 << 24, quota)
-
-
-def refused(code: ErrorCode, call: Callable[[], object]) -> None:
-    with pytest.raises(GemelError) as caught:
-        call()
-    assert caught.value.code is code, caught.value
 
 
 def fetch(store: Store, transfer: Transfer = TO_BOB, role: Role = Role.CUSTODIAN_B) -> bytes:

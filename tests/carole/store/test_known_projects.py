@@ -7,18 +7,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 
 from gemel.carole.store import Store
 from gemel.carole.store.database import Database
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Side
+from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock
-from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, keyed
+from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, keyed, taken
 
 RUN = "c" * 32
 
@@ -65,9 +65,7 @@ def test_what_another_process_writes_is_seen_at_once(
             assert store.projects.get(PROJECT).uploads[side].received_bytes == len(given.payload)
             same()
             given.commit(worker, side, UPLOADS[side])
-        worker.runs.start(PROJECT, "coordinator", "r", RUN)
-        lease = worker.runs.take("worker")
-        assert lease is not None
+        lease = taken(worker, RUN)
         same()
         assert worker.runs.renew_lease(lease, "compare", 0.25)
         assert store.projects.get(PROJECT).runs[-1].fraction == 0.25
@@ -86,9 +84,8 @@ def test_reading_again_what_has_not_changed_takes_one_query(store: Store) -> Non
     queries = [one for one in sent if not one.startswith("BEGIN")]
     assert len(queries) == 3, queries
     assert all("meta" in one for one in queries)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.NOT_FOUND):
         store.projects.get("unknown")
-    assert caught.value.code is ErrorCode.NOT_FOUND
 
 
 def test_a_write_that_is_undone_changes_nothing_that_is_kept(store: Store, url: str) -> None:

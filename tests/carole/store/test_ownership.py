@@ -10,7 +10,7 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role
-from tests.carole.store.test_provision import refused
+from tests.carole.refusals import refusal
 from tests.carole.store.test_restoring import PARTIES, put_back, queued
 from tests.carole.trial import DIGEST, NEW, PROJECT, keyed
 
@@ -41,7 +41,7 @@ def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
     assert store.projects.get(PROJECT) == project
     assert project.hand_over is not None
     assert (project.hand_over.statement, project.owner) == (statement, "coordinator")
-    with refused(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
+    with refusal(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
         take(store, "coordinator", "third", b"h" * 64)
     taken = take(store, "coordinator", "rival", b"h" * 64)
     store.close()
@@ -50,7 +50,7 @@ def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
     assert (taken.owner, taken.hand_over, taken.approvals[Role.COORDINATOR].member) == ("rival", None, "rival")
     shown = [(entry.actor, entry.action, entry.details.get("former")) for entry in store.audit.entries(PROJECT)]
     assert shown[-2:] == [("coordinator", "hand-over", "coordinator"), ("rival", "take-over", "coordinator")]
-    with refused(ErrorCode.EXISTS, "belongs to another coordinator"):
+    with refusal(ErrorCode.EXISTS, "belongs to another coordinator"):
         store.projects.create(NEW, "coordinator")
 
 
@@ -63,10 +63,10 @@ def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(open_st
     take(store, "coordinator", "rival", b"1" * 64)
     store.projects.hand_over(Role.COORDINATOR, "rival", offer(store, "rival", "coordinator"), b"2" * 64)
     take(store, "rival", "coordinator", b"2" * 64)
-    with refused(ErrorCode.AUDIT, "since the project came to its owner"):
+    with refusal(ErrorCode.AUDIT, "since the project came to its owner"):
         store.projects.hand_over(Role.COORDINATOR, "coordinator", first, b"1" * 64)
     assert store.projects.get(PROJECT).hand_over is None
-    with refused(ErrorCode.AUDIT, "does not name a checkpoint"):
+    with refusal(ErrorCode.AUDIT, "does not name a checkpoint"):
         offer(store, "coordinator", "rival", store.audit.checkpoint().size + 1)
 
 
@@ -90,7 +90,7 @@ def test_another_coordinator_reads_on_after_a_restoration_and_decides_nothing(pu
         store.restorations.decide(Role.COORDINATOR, member, made, b"s" * 64)
 
     decide("rival")
-    with refused(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
+    with refusal(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
         decide("rival", accept=False)
     (recorded,) = store.projects.get(PROJECT).restore_decisions
     assert (recorded.member, recorded.decides) == ("rival", False)
@@ -101,5 +101,5 @@ def test_another_coordinator_reads_on_after_a_restoration_and_decides_nothing(pu
         store.restorations.decide(role, member, made, b"s" * 64)
     lease = store.runs.take("worker")
     assert lease is not None, "what another coordinator names as released stops nothing"
-    with refused(ErrorCode.NOT_ADMITTED, "belongs to"):
+    with refusal(ErrorCode.NOT_ADMITTED, "belongs to"):
         store.runs.start(PROJECT, "rival", "another", "2" * 32)

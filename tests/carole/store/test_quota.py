@@ -8,8 +8,9 @@ import pytest
 
 from gemel.carole.store import Store
 from gemel.carole.store.uploads import Quota
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
+from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import NEW, PROJECT, Contribution, keyed
 
@@ -31,9 +32,8 @@ def entries(store: Store) -> int:
 
 
 def refused(store: Store, given: Contribution, number: int, quota: Quota, **named: object) -> str:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.UPLOAD_LIMIT) as caught:
         begin(store, given, number, quota, **named)  # type: ignore[arg-type]
-    assert caught.value.code is ErrorCode.UPLOAD_LIMIT
     return str(caught.value)
 
 

@@ -6,19 +6,19 @@ import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import pytest
 from sqlalchemy import text
 
 from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import digest_of, resting, resting_root, root_of
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Role, Side
 from gemel.common.wire.chunks import chunk_slices, root_digest
+from tests.carole.refusals import refusal
 from tests.carole.store.test_migrations import content, transaction
 from tests.carole.store.test_runs import SHARE, SHARES
-from tests.carole.trial import PROJECT, Contribution, contributed
+from tests.carole.trial import PROJECT, Contribution, contributed, taken
 
 
 def plain_digests(contents: Iterable[bytes]) -> dict[str, bytes]:
@@ -52,9 +52,7 @@ def test_a_thief_of_the_store_finds_no_digest_of_what_it_holds(
 ) -> None:
     store = open_store()
     contributed(store, contributions)
-    store.runs.start(PROJECT, "coordinator", "r", "e" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = taken(store, "e" * 32)
     statistics = {str(Role.COORDINATOR): [b"statistics"]}
     store.runs.finish(lease, 7, {**SHARES, **statistics})
     digests = plain_digests([*(given.payload for given in contributions.values()), b"statistics"])
@@ -90,6 +88,5 @@ def test_a_digest_opens_in_its_place_alone() -> None:
         lambda: key.decrypt(3, stored),
     ]
     for attempt in wrong:
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.VAULT):
             attempt()
-        assert caught.value.code is ErrorCode.VAULT

@@ -24,9 +24,10 @@ from gemel.carole.projects.project import Approval, Policy, RunState, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store
 from gemel.carole.store.runs import LEASE_MS, PAUSE_MS, Lease
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
+from tests.carole.refusals import refused
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, contributed
 
@@ -55,12 +56,6 @@ def take(store: Store, owner: str = "worker") -> Lease:
 def release(store: Store) -> None:
     start(store)
     store.runs.finish(take(store), 7, SHARES)
-
-
-def refused(code: ErrorCode, call: Callable[[], object]) -> None:
-    with pytest.raises(GemelError) as caught:
-        call()
-    assert caught.value.code is code, caught.value
 
 
 def test_a_run_is_taken_once_and_its_progress_is_seen(ready: Store) -> None:

@@ -12,7 +12,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.wire.chunks import chunk_slices, root_digest
-from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed
+from tests.carole.refusals import refusal
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, contribute, keyed
 
 UPLOAD, SEEDS = UPLOADS[Side.ALICE], (b"carole's", b"coordinator's", b"steward's")
 FIELDS = (FieldLayout("surname", 128, 0, "shared"), FieldLayout("born", 64, 0, "shared"))
@@ -52,9 +53,8 @@ def test_it_is_kept_with_its_seeds_and_its_digests_are_read(store: Store) -> Non
     keyed(store)
     begin(store)
     begin(store)
-    with pytest.raises(GemelError) as error:
+    with refusal(ErrorCode.CHUNK_CONFLICT):
         begin(store, (*SEEDS[:2], b"another's"))
-    assert error.value.code is ErrorCode.CHUNK_CONFLICT
     given = shared(DIGESTS)
     given.put(store, Side.ALICE, UPLOAD)
     with pytest.raises(GemelError):
@@ -77,17 +77,13 @@ def test_digests_out_of_order_or_of_no_block_do_not_count(store: Store, wrong: n
     begin(store)
     given = shared(wrong)
     given.put(store, Side.ALICE, UPLOAD)
-    with pytest.raises(GemelError) as error:
+    with refusal(ErrorCode.UPLOAD_CORRUPT):
         given.commit(store, Side.ALICE, UPLOAD)
-    assert error.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
 def test_a_contribution_of_another_mode_has_no_shares(store: Store, contributions: dict[Side, Contribution]) -> None:
     keyed(store)
     given = contributions[Side.ALICE]
-    store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOAD, given.layout)
-    given.put(store, Side.ALICE, UPLOAD)
-    given.commit(store, Side.ALICE, UPLOAD)
-    with pytest.raises(GemelError) as error:
+    contribute(store, Side.ALICE, given)
+    with refusal(ErrorCode.NOT_FOUND):
         store.uploads.shares(PROJECT, Side.ALICE)
-    assert error.value.code is ErrorCode.NOT_FOUND

@@ -10,10 +10,9 @@ from sqlalchemy import text
 from gemel.carole.projects.project import Policy, PolicyDecision, Project, ReleaseSignature, State
 from gemel.carole.store import Store
 from gemel.carole.store.results import REPORT
-from gemel.common.parties import Side
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_sweeping import SHARES
-from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tests.carole.trial import NEW, PROJECT, contributed, taken, tiny
 
 RUN = "1" * 32
 REASON = "used inside the secure room only, see May"
@@ -23,10 +22,8 @@ BREACH = PolicyDecision({"correct_matches": 0.4}, ("correct_matches",), b"r" * 3
 
 def held(store: Store) -> Project:
     new = replace(NEW, policy=Policy.HOLD, signatures=2)
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}, new)
-    store.runs.start(PROJECT, "coordinator", "r", RUN)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    contributed(store, tiny(), new)
+    lease = taken(store, RUN)
     store.runs.finish(lease, 1, {**SHARES, REPORT: [b"{}"]}, BREACH)
     return store.projects.get(PROJECT)
 

@@ -18,19 +18,20 @@ from sqlalchemy import select, text, update
 
 from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import Action
-from gemel.carole.store import Store, audit_check
+from gemel.carole.store import Store
 from gemel.carole.store.database import Database
 from gemel.carole.store.retention import Swept
 from gemel.carole.store.runs import Lease
 from gemel.carole.store.tables import chunks, payloads
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Role, Side
+from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.store.test_migrations import transaction
-from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, intact, keyed, taken, tiny
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARES = {str(Role.CUSTODIAN_A): [b"a" * 100], str(Role.COORDINATOR): [b"{}"]}
@@ -123,10 +124,8 @@ def running(
 ) -> Running:
     """A store with a run that a worker holds, and a function that starts a dying process and returns how it ended."""
     store = open_store()
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
-    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    contributed(store, tiny())
+    lease = taken(store, "1" * 32)
     keys.save(tmp_path / "wrapping.key")
     identity_key.save(tmp_path / "identity.key")
     (tmp_path / "dying.py").write_text(DYING)
@@ -213,8 +212,7 @@ def test_a_kill_while_retention_erases(
     assert [entry.action for entry in log].count(Action.EXPIRE_UPLOAD) == 2
     proofs = [str(entry.details["sha256"]) for entry in log if entry.action == Action.DESTROY_KEYS]
     assert sorted(proofs) == sorted(hashlib.sha256(key).hexdigest() for key in keys)
-    with store._database.read() as connection:
-        assert audit_check.verify(connection, identity.public).intact
+    assert intact(url, identity)
 
 
 def test_a_kill_while_what_a_worker_left_is_swept(
@@ -233,7 +231,7 @@ def test_a_kill_while_what_a_worker_left_is_swept(
 def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(open_store: Callable[[], Store], url: str) -> None:
     """Without a writer, as no code leaves it."""
     store = open_store()
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    contributed(store, tiny())
     with transaction(url) as connection:
         first = connection.execute(text("SELECT payload FROM uploads WHERE side = 'alice'")).scalar_one()
         connection.execute(text("UPDATE uploads SET ended = 'erased' WHERE side = 'alice'"))
@@ -277,9 +275,7 @@ def test_sweeping_beside_writers_removes_nothing_that_is_being_written(
         writer.join()
     for side in Side:
         contributions[side].commit(store, side, UPLOADS[side])
-    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = taken(store, "1" * 32)
 
     def slowly() -> Iterator[bytes]:
         for _ in range(4):
@@ -314,9 +310,8 @@ def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, t
     store, lease, _ = running
     before = kept(url, tmp_path / "blobs")
     store.runs.abandon(lease.owner)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         store.runs.finish(lease, 1, SHARES)
-    assert caught.value.code is ErrorCode.WRONG_STATE
     assert kept(url, tmp_path / "blobs") == before
     with transaction(url) as connection:
         connection.execute(update(payloads).values(writer=lease.owner))
