@@ -506,10 +506,14 @@ def contributed(policy: Policy = Policy.NONE) -> Project:
     return project
 
 
+def running(project: Project) -> Project:
+    """A project with a run that a worker has."""
+    return take_run(start_run(project, "coordinator", "r", "run").project, "run").project
+
+
 def test_the_plain_way() -> None:
     project = replace(contributed(), transfers=())
-    project = start_run(project, "coordinator", "r", "run").project
-    project = take_run(project, "run").project
+    project = running(project)
     outcome = finish_run(project, "run", 7)
     assert [entry.action for entry in outcome.entries] == [Action.FINISH_RUN, Action.RELEASE]
     assert [entry.details["state"] for entry in outcome.entries] == ["RUN", "RELEASED"]
@@ -545,8 +549,7 @@ def test_a_custodian_may_decline_until_the_release_and_approve_what_is_amended()
 
 
 def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
-    project = start_run(contributed(), "coordinator", "r", "run").project
-    project = take_run(project, "run").project
+    project = running(contributed())
     project = request_row_handles(project, "run", 9, JoinedBy.RESOLVER).project
     with pytest.raises(GemelError, match="waits for other parties"):
         take_run(project, "run")
@@ -742,16 +745,14 @@ def test_a_waiting_run_is_ended_by_what_follows_with_a_separate_entry(by: str) -
 
 
 def test_an_older_result_is_acknowledged_to_no_effect() -> None:
-    project = start_run(contributed(), "coordinator", "r", "run").project
-    project = finish_run(take_run(project, "run").project, "run", 1).project
+    project = finish_run(running(contributed()), "run", 1).project
     assert not acknowledge(project, Side.ALICE, "alice", "an older run").changed
     assert acknowledge(project, Side.ALICE, "alice", "run").project.acknowledged == {Side.ALICE}
 
 
 def test_nothing_granted_nothing_offered() -> None:
     grants = {**GRANTS, Role.CUSTODIAN_B: Grant.NOTHING}
-    project = start_run(replace(contributed(), grants=grants), "coordinator", "r", "run").project
-    project = finish_run(take_run(project, "run").project, "run", 1).project
+    project = finish_run(running(replace(contributed(), grants=grants)), "run", 1).project
     assert next_task(project, Side.ALICE) is not None
     assert next_task(project, Side.BOB) is None
 
@@ -777,8 +778,7 @@ def test_agreement_messages_are_bounded_and_never_replaced() -> None:
 
 
 def finished(policy: Policy, policy_decision: PolicyDecision | None) -> Outcome:
-    project = start_run(contributed(policy), "coordinator", "r", "run").project
-    return finish_run(take_run(project, "run").project, "run", 7, policy_decision)
+    return finish_run(running(contributed(policy)), "run", 7, policy_decision)
 
 
 @pytest.mark.parametrize(
@@ -843,8 +843,7 @@ def test_an_amended_specification_needs_all_parties_and_continues_where_the_proj
 def released(**changes: object) -> Project:
     """A project brought directly to RELEASED, whose shares both custodians have."""
     project = replace(contributed(), **changes)  # type: ignore[arg-type]
-    project = start_run(project, "coordinator", "r", "run").project
-    project = finish_run(take_run(project, "run").project, "run", 7).project
+    project = finish_run(running(project), "run", 7).project
     for side in Side:
         project = acknowledge(project, side, str(side), "run").project
     return project
@@ -921,7 +920,6 @@ def test_a_project_is_over_for_a_custodian_that_has_all_it_will_get() -> None:
 
 def test_a_refused_or_held_result_sends_nothing() -> None:
     for policy in (Policy.REFUSE, Policy.HOLD):
-        project = start_run(contributed(policy), "coordinator", "r", "run").project
-        project = finish_run(take_run(project, "run").project, "run", 7, BAD).project
+            project = finish_run(running(contributed(policy)), "run", 7, BAD).project
         assert project.state in (State.ASSESSED, State.HELD)
         assert all(next_task(project, side) is None for side in Side)
