@@ -920,6 +920,6 @@ def test_a_project_is_over_for_a_custodian_that_has_all_it_will_get() -> None:
 
 def test_a_refused_or_held_result_sends_nothing() -> None:
     for policy in (Policy.REFUSE, Policy.HOLD):
-            project = finish_run(running(contributed(policy)), "run", 7, BAD).project
+        project = finish_run(running(contributed(policy)), "run", 7, BAD).project
         assert project.state in (State.ASSESSED, State.HELD)
         assert all(next_task(project, side) is None for side in Side)
