@@ -253,16 +253,8 @@ def template(
 ) -> str:
     """A commented ``carole.yaml`` for a Carole that listens on `listen`.
 
-    Parameters
-    ----------
-    keys, store
-        Folders, relative to the file or absolute: of her keys, and of her data.
-    observability
-        IP:port of her metrics and probes; none by default.
-    allow_remote
-        Whether that may be an address that other machines can reach.
-    members_digest
-        Of the membership list, in any grouping, where it is known already.
+    `keys`, `store`: folders, relative to the file or absolute, of her keys and of her data. `observability`: IP:port of
+    her metrics and probes, which other machines can reach only if `allow_remote`. `members_digest`: in any grouping.
     """
     shown = section(observability, allow_remote=allow_remote)
     return TEMPLATE.format(

@@ -99,19 +99,7 @@ _KEPT_DAYS = 30
 
 
 class Notifier:
-    """Notifies people of what happens.
-
-    Parameters
-    ----------
-    ways
-        Whom, and how.
-    store
-        Opened and recovered before `start`.
-    members
-        Gives the newest membership list.
-    endings
-        Gives the certificates that end soon, by the members' names.
-    """
+    """Notifies people of what happens: by each of the `ways`, from a store that is recovered before `start`."""
 
     def __init__(
         self,

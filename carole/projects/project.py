@@ -226,34 +226,23 @@ class ReleaseSignature:
 
 @dataclass(frozen=True)
 class RestoreDecision:
-    """A party's decision on a restored log, in a project.
-
-    Attributes
-    ----------
-    restoration
-        Sequence number of the restoration's entry in the audit log.
-    role, member
-        Who decided.
-    accepted
-        Whether it goes on with the restored log.
-    reason
-        Of a refusal.
-    released
-        The runs that it knows to have been released.
-    fetched
-        Those of which it has proven, by the digest of its sealed share, that Carole had released them to it.
-    decides
-        Whether it counts in the project: not that of a coordinator that the project did not belong to.
-    """
+    """A party's decision on a restored log, in a project."""
 
     restoration: int
+    """Sequence number of the restoration's entry in the audit log."""
     role: Role
     member: str
+    """`role`, `member`: who decided."""
     accepted: bool
+    """Whether it goes on with the restored log."""
     reason: str = ""
+    """Of a refusal."""
     released: frozenset[str] = frozenset()
+    """The runs that it knows to have been released."""
     fetched: frozenset[str] = frozenset()
+    """Those of which it has proven, by the digest of its sealed share, that Carole had released them to it."""
     decides: bool = True
+    """Whether it counts in the project: not that of a coordinator that the project did not belong to."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +289,9 @@ class Project:
     policy: Policy = Policy.NONE
     """What the specification requires before a release."""
     signatures: int = 1
+    """How many stewards must sign the release of a held result."""
     release_signatures: tuple[ReleaseSignature, ...] = ()
+    """Of the held result's release, oldest first, while others are awaited."""
     restoration: int = 0
     """Sequence number of the newest restoration of the store since the project was created; 0 if there was none."""
     restore_decisions: tuple[RestoreDecision, ...] = ()

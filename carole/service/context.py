@@ -64,7 +64,9 @@ class Conditions:
             self._polls[side] = now
             former, newest = self._found[side], {}
             for each in list(conditions)[:MAX_CONDITIONS]:
-                kind = _known(each.condition)
+                kind = each.condition
+                if kind not in project_pb2.CustodianCondition.values():  # of a newer version of Gemel
+                    kind = project_pb2.CUSTODIAN_CONDITION_OTHER
                 if each.project not in names or kind == project_pb2.CUSTODIAN_CONDITION_UNSPECIFIED:
                     continue
                 there = former.get(each.project)
@@ -76,11 +78,6 @@ class Conditions:
         with self._lock:
             condition, since = self._found[side].get(project, (project_pb2.CUSTODIAN_CONDITION_UNSPECIFIED, 0))
             return Reported(condition, since, self._polls.get(side, 0))
-
-
-def _known(condition: int) -> int:
-    """A kind of a newer version of Gemel is shown as another error."""
-    return condition if condition in project_pb2.CustodianCondition.values() else project_pb2.CUSTODIAN_CONDITION_OTHER
 
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

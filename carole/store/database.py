@@ -110,25 +110,14 @@ _POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "
 
 
 class Database:
-    """Transactions on Carole's database.
+    """Transactions on Carole's database, ``sqlite:///path`` or ``postgresql+psycopg://...``.
 
-    `holder`: the name under which this process may write (see `tenure`); empty before it may. `where`: the database in
-    errors and logs. Raises CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of
-    `prepare`.
-
-    Parameters
-    ----------
-    url
-        ``sqlite:///path`` or ``postgresql+psycopg://...``. PostgreSQL's own ways to give a password (a password file,
-        the environment) work and keep it out of the configuration.
-    seal
-        Called at the end of every writing transaction, within it: what it writes is committed with the rest.
-    prepare
-        Called with the database at the opening, in a writing transaction: it refuses, makes or changes the schema.
-    create
-        Whether a missing file of SQLite is made.
-    dry_run
-        Whether what `prepare` writes is taken back.
+    PostgreSQL's own ways to give a password (a password file, the environment) work and keep it out of the
+    configuration. `seal` is called at the end of every writing transaction, within it; `prepare` at the opening, in a
+    writing transaction: it refuses, makes or changes the schema. With `create` a missing file of SQLite is made; a
+    `dry_run` takes back what `prepare` writes. `holder` is the name under which this process may write (see `tenure`),
+    empty before it may; `where` names the database in errors and logs. Raises CONFIGURATION for a URL that is neither;
+    DATABASE if it cannot be opened; errors of `prepare`.
     """
 
     def __init__(
