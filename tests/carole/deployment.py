@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.provisioning import Provisioned
@@ -45,6 +49,7 @@ from gemel.common.specification import Specification, encoding_digest, load_spec
 from gemel.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
 from gemel.common.wire.chunks import Chunk
 from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.steward_client import Steward
 from gemel.custodian.encoding.records import encode_records
 from gemel.protos.linkage.v1 import (
     contribution_pb2,
@@ -374,3 +379,27 @@ def raw_error(call: Callable[[], Any]) -> tuple[Any, ...]:
 
 def coordination(connection: Connection) -> coordination_pb2_grpc.CoordinationStub:
     return connection.stub(coordination_pb2_grpc.CoordinationStub)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
+    end, pause = time.monotonic() + seconds, 0.02
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(pause)
+        pause = min(0.3, 1.3 * pause)
+
+
+def steward(deployment: Deployment, party: str = "steward") -> Steward:
+    folder = deployment.parties.parties[party]
+    linker = deployment.parties.members.in_role(Role.LINKER).identity
+    return Steward(deployment.connect(party), open_identity(None, folder.identity), linker)
+
+
+def get(address: str, path: str) -> tuple[int, dict[str, dict[str, str]]]:
+    connection = HTTPConnection(*host_and_port(address), timeout=30)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()

@@ -21,10 +21,10 @@ from gemel.common.specification import encoding_digest, load_specification, spec
 from gemel.common.wire.row_handles import RowHandlesRequest
 from tests.carole import trial
 from tests.carole.cluster.processes import SetContribution
-from tests.carole.deployment import Deployment
+from tests.carole.deployment import Deployment, eventually
 from tests.carole.engine.test_shards import TEXT, people, sets_of
 from tests.carole.refusals import refusal
-from tests.carole.service.test_worker import COMMON, contribute, eventually
+from tests.carole.service.test_worker import COMMON, contribute
 from tests.ports import free_port
 
 

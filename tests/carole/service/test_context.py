@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,9 +17,8 @@ from gemel.common.parties import Side
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import Provisioned
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
-from tests.carole.deployment import SPECIFICATION, Custodian, Deployment
+from tests.carole.deployment import SPECIFICATION, Custodian, Deployment, eventually, steward
 from tests.carole.service.test_process import Process
-from tests.carole.service.test_stewardship import steward
 
 
 def poll(custodian: Custodian, *conditions: tuple[str, int]) -> custody_pb2.NextTaskResponse:
@@ -173,13 +171,6 @@ def listed(parties: Provisioned, tmp_path: Path) -> Iterator[Listed]:
     yield made
     made.deployment.stop()
     made.process.end(signal.SIGKILL)
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.05)
 
 
 def test_a_steward_who_is_removed_is_refused_at_once_and_the_log_says_since_when(listed: Listed) -> None:

@@ -14,10 +14,20 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification, specification_digest
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
-from tests.carole.deployment import DIGEST, ENCODING, KEY_CHECK, SEED, SPECIFICATION, Deployment, Upload, coordination
+from tests.carole.deployment import (
+    DIGEST,
+    ENCODING,
+    KEY_CHECK,
+    SEED,
+    SPECIFICATION,
+    Deployment,
+    Upload,
+    coordination,
+    steward,
+)
 from tests.carole.engine.no_statistics import NO_STATISTICS
 from tests.carole.refusals import refused
-from tests.carole.service.test_stewardship import held, steward
+from tests.carole.service.test_stewardship import held
 from tests.carole.trial import take
 
 __all__ = ["held"]

@@ -20,11 +20,10 @@ from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
-from tests.carole.deployment import SEED, Deployment, people
+from tests.carole.deployment import SEED, Deployment, people, steward
 from tests.carole.refusals import refusal
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, TEXT
 from tests.carole.service.test_assessed_runs import project as specified
-from tests.carole.service.test_stewardship import steward
 from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import take
 

@@ -11,13 +11,10 @@ import io
 import json
 import os
 import pwd
-import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 
 import grpc
@@ -30,65 +27,24 @@ from gemel.carole.service import supervisor
 from gemel.carole.service.health import check_health
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role, Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc.status import METADATA_KEY
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, raw_error
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, eventually, get, raw_error
 from tests.carole.refusals import refusal
-from tests.carole.service.test_worker import COMMON, contribute, eventually, opened
+from tests.carole.service.small_disk import Disk
+from tests.carole.service.test_worker import COMMON, contribute, opened
 from tests.carole.store.conftest import Postgres, postgres
 from tests.carole.store.object_store import ObjectStore, object_server, object_store
 from tests.ports import free_port
 
 __all__ = ["object_server", "object_store", "postgres"]
 
-MOUNT, UNMOUNT = (shutil.which(program) or program for program in ("mount", "umount"))
 
 LARGE = SPECIFICATION + "#" + "x" * 200_000 + "\n"
 """A specification that no page of a database has room for."""
-
-
-class Disk:
-    """A small file system that can be full."""
-
-    def __init__(self, folder: Path, size: str) -> None:
-        folder.chmod(0o711)
-        self.folder = folder / "disk"
-        self.folder.mkdir()
-        done = subprocess.run([MOUNT, "-t", "tmpfs", "-o", f"size={size},mode=0777", "none", self.folder])
-        if done.returncode != 0:
-            pytest.skip("no file system can be mounted here")
-
-    def fill(self) -> None:
-        with (self.folder / "filler").open("wb", buffering=0) as file:
-            for size in (1 << 16, 1):
-                try:
-                    while file.write(b"x" * size) == size:
-                        pass
-                except OSError:
-                    continue
-
-    def empty(self) -> None:
-        (self.folder / "filler").unlink()
-
-    def unmount(self) -> None:
-        subprocess.run([UNMOUNT, "--lazy", self.folder], check=True)
-
-
-@pytest.fixture
-def disk() -> Iterator[Callable[[str], Disk]]:
-    with ExitStack() as made:
-
-        def make(size: str) -> Disk:
-            folder = made.enter_context(tempfile.TemporaryDirectory(prefix="gemel-disk-"))
-            found = Disk(Path(folder), size)
-            made.callback(found.unmount)
-            return found
-
-        yield make
 
 
 @pytest.fixture
@@ -245,16 +201,6 @@ def database() -> Iterator[Postgres]:
         server = Postgres(Path(folder))
         yield server
         server.stop()
-
-
-def get(address: str, path: str) -> tuple[int, dict[str, dict[str, str]]]:
-    connection = HTTPConnection(*host_and_port(address), timeout=30)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -27,13 +27,12 @@ from gemel.common.keys.wrapping_configuration import WrappingSection
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.protos.linkage.v1 import project_pb2
-from tests.carole.deployment import Deployment, Upload, make_upload, people
+from tests.carole.deployment import Deployment, Upload, eventually, get, make_upload, people
 from tests.carole.notification.receivers import trickling_server, web_server
 from tests.carole.refusals import refusal
-from tests.carole.service.test_failing_storage import get
 from tests.carole.service.test_process import ROOT, Process
 from tests.carole.service.test_stewardship import hold
-from tests.carole.service.test_worker import contribute, eventually
+from tests.carole.service.test_worker import contribute
 from tests.carole.test_configuration import GOOD, written
 from tests.common.keys.key_stores import softhsm
 

@@ -26,10 +26,19 @@ from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 from gemel.coordinator.client.client_configuration import steward_template, template
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
-from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, Upload, coordination
+from tests.carole.deployment import (
+    DIGEST,
+    ENCODING,
+    SEED,
+    SPECIFICATION,
+    Deployment,
+    Upload,
+    coordination,
+    eventually,
+    steward,
+)
 from tests.carole.refusals import refused
-from tests.carole.service.test_context import eventually
-from tests.carole.service.test_stewardship import hold, steward
+from tests.carole.service.test_stewardship import hold
 from tests.consoles import wide_consoles
 
 REASON = "she leaves for the ministry in May"

@@ -36,12 +36,12 @@ from tests.carole.deployment import (
     SPECIFICATION,
     Deployment,
     Upload,
+    eventually,
     make_upload,
     people,
     put_request,
 )
 from tests.carole.refusals import refusal
-from tests.carole.service.test_worker import eventually
 from tests.fork_server import started_by_exec
 
 ROOT = Path(__file__).resolve().parents[3]

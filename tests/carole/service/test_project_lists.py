@@ -35,9 +35,8 @@ from gemel.common.specification.model.granted_variables import Transfer
 from gemel.coordinator.client.analyst_client import Analyst
 from gemel.coordinator.client.steward_client import Steward
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2
-from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment, make_upload, people
+from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment, eventually, make_upload, people
 from tests.carole.refusals import refusal
-from tests.carole.service.test_worker import eventually
 from tests.carole.trial import NEW
 
 ERASED = 9

@@ -15,9 +15,8 @@ from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
-from tests.carole.deployment import Deployment, make_upload, people
-from tests.carole.service.test_failing_storage import get
-from tests.carole.service.test_worker import eventually, stands_still
+from tests.carole.deployment import Deployment, eventually, get, make_upload, people
+from tests.carole.service.test_worker import stands_still
 from tests.ports import free_port
 
 N, COMMON = 60, 40

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,8 +29,8 @@ from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.protos.linkage.v1 import project_pb2
-from tests.carole.deployment import Deployment, make_upload, people
-from tests.carole.service.test_failing_storage import Disk, disk, get
+from tests.carole.deployment import Deployment, eventually, get, make_upload, people
+from tests.carole.service.small_disk import Disk, disk
 from tests.carole.store.conftest import Postgres
 from tests.carole.trial import take
 
@@ -46,14 +45,6 @@ def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
     made = Deployment(parties, tmp_path / "carole")
     yield made
     made.stop()
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
-    end, pause = time.monotonic() + seconds, 0.02
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(pause)
-        pause = min(0.3, 1.3 * pause)
 
 
 def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:
