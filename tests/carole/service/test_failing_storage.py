@@ -34,13 +34,13 @@ from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, eventually, get, raw_error
 from tests.carole.refusals import refusal
-from tests.carole.service.small_disk import Disk
+from tests.carole.service.small_disk import Disk, disk
 from tests.carole.service.test_worker import COMMON, contribute, opened
 from tests.carole.store.conftest import Postgres, postgres
 from tests.carole.store.object_store import ObjectStore, object_server, object_store
 from tests.ports import free_port
 
-__all__ = ["object_server", "object_store", "postgres"]
+__all__ = ["disk", "object_server", "object_store", "postgres"]
 
 
 LARGE = SPECIFICATION + "#" + "x" * 200_000 + "\n"
