@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 
-from gemel.common.fitting_table import FittingTable
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.pki.certificates import load_certificate
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
@@ -20,7 +19,8 @@ from gemel.common.rpc.certificate_endings import ending_lines
 from gemel.common.specification import Specification
 from gemel.common.specification.model.defaults import Mode
 from gemel.common.specification.notes.modes import JOINED, SENT
-from gemel.common.wire.sides import side_from_wire
+from gemel.common.terminal.fitting_table import FittingTable
+from gemel.common.wire.parties import side_from_wire
 from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.protos.linkage.v1 import project_pb2
 

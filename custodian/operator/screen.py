@@ -12,9 +12,9 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 
 from gemel.common.documents.result_warning import ResultWarning, by_severity
-from gemel.common.fitting_table import FittingTable
 from gemel.common.parties import Party
 from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.common.terminal.fitting_table import FittingTable
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 
 if TYPE_CHECKING:

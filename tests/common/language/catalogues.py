@@ -24,7 +24,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from gemel.common.disclosure_measures import MEASURES, QUESTIONS
+from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS
 from gemel.coordinator.client.run_progress import DOERS, STAGE_WORDS
 from gemel.coordinator.client.terminal import STATE_WORDS
 from gemel.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
@@ -38,7 +38,7 @@ CODES = tuple(PLURALS)
 CONSOLE = "console."
 """What the names of the consoles' catalogues begin with."""
 REPORTS = ("common/language", "risk/report", "coordinator/reports")
-CONSOLES = ("common/language", "common/web", "custodian/console", "coordinator/console")
+CONSOLES = ("common/language", "console/web", "console/custodian", "console/coordinator")
 TITLES = {"": "Reports", CONSOLE: "Consoles"}
 _KEYWORDS = {"gettext": None, "ngettext": (1, 2), "marked": None, "_": None}
 _TEMPLATE = {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "silent": "false"}
@@ -98,10 +98,10 @@ def _of_consoles() -> Iterator[tuple[Message, str]]:
 def _of_reports() -> Iterator[tuple[Message, str]]:
     yield from _marked(REPORTS)
     for question in QUESTIONS:
-        yield question.title, "common/disclosure_measures.py"
-        yield question.explanation, "common/disclosure_measures.py"
+        yield question.title, "common/documents/disclosure_measures.py"
+        yield question.explanation, "common/documents/disclosure_measures.py"
     for measure in MEASURES.values():
-        yield measure.title, "common/disclosure_measures.py"
+        yield measure.title, "common/documents/disclosure_measures.py"
     for template in (*ASSESSMENT.templates, *STATISTICS.templates):
         yield template, "common/documents"
 
