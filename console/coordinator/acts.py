@@ -12,7 +12,7 @@ from enum import StrEnum
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.parties import Role
-from gemel.console.coordinator.project_words import is_under_way, state_words
+from gemel.console.coordinator.project_words import is_under_way, shown_state
 from gemel.console.coordinator.waiting import S, has_approved
 from gemel.coordinator.client.run_progress import RESOLVE
 from gemel.protos.linkage.v1 import project_pb2
@@ -112,6 +112,6 @@ def require_act(act: Act, acts: Collection[Act], status: project_pb2.ProjectStat
             ErrorCode.WRONG_STATE,
             f"the project cannot {_WORDS[act]} now",
             where=status.project,
-            got=f"project of {status.owner}: {state_words(status)}",
+            got=f"project of {status.owner}: {shown_state(status)}",
             remedy="its page shows what it waits for, and for whom",
         )

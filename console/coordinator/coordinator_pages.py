@@ -18,12 +18,11 @@ from gemel.common.specification import Specification, load_specification, specif
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.console.coordinator.acts import Act, acts_of_coordinator, forms_among, require_act
 from gemel.console.coordinator.member import Member
-from gemel.console.coordinator.project_list import project_list
-from gemel.console.coordinator.project_words import described, is_under_way, page_state
+from gemel.console.coordinator.project_words import described, is_under_way, page_state, project_list
 from gemel.console.coordinator.shared_pages import risk_report, risk_shown
 from gemel.console.web.certificates_page import certificates_page
 from gemel.console.web.forms import Form, form_page, posting, session_of
-from gemel.console.web.guard import RELOAD_HEADER
+from gemel.console.web.listing import reloaded
 from gemel.console.web.pages import Pages
 from gemel.console.web.reports import RenderedReports
 from gemel.console.web.specification_words import specification_shown
@@ -150,10 +149,7 @@ class CoordinatorPages:
     def live(self, request: Request) -> Response:
         """The part of a project's page that changes by itself."""
         status, _ = self._member.unchecked_coordinator().get(project_name(request))
-        answer = self._pages.page("live.html.j2", request, **self._shown(status))
-        if request.query_params.get("state") != page_state(status):
-            answer.headers[RELOAD_HEADER] = "1"
-        return answer
+        return reloaded(request, self._pages.page("live.html.j2", request, **self._shown(status)), page_state(status))
 
     def approval(self, request: Request) -> Response:
         """What is signed by an approval, to be read before it."""

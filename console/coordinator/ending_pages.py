@@ -18,7 +18,7 @@ from gemel.common.specification import Specification, encoding_digest, load_spec
 from gemel.console.coordinator.acts import Act, acts_of_coordinator, require_act
 from gemel.console.coordinator.coordinator_pages import PROJECT, done, project_name
 from gemel.console.coordinator.member import Member
-from gemel.console.coordinator.project_words import is_under_way, state_words
+from gemel.console.coordinator.project_words import is_under_way, shown_state
 from gemel.console.coordinator.waiting import NAMES, S
 from gemel.console.web.forms import Form, form_page, posting
 from gemel.console.web.pages import Pages
@@ -157,7 +157,7 @@ class EndingPages:
             "erase.html.j2",
             request,
             project=status.project,
-            state=state_words(status),
+            state=shown_state(status),
             lost=lost,
             kept=kept,
             read=_digest(lost + kept),
@@ -194,7 +194,7 @@ def _require_read(words: list[str], form: Form, status: project_pb2.ProjectStatu
             ErrorCode.WRONG_STATE,
             "what would be erased is no longer what you read, and nothing was erased",
             where=status.project,
-            got=f"the project is now: {state_words(status)}",
+            got=f"the project is now: {shown_state(status)}",
             remedy="open the page again, and read what is erased",
         )
 

@@ -1,16 +1,18 @@
-"""A project's state as its page shows it: parties, run and conditions, each in words."""
+"""Projects as lists and pages show them to coordinators and stewards: state, parties, run and conditions in words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.datastructures import QueryParams
+
 from gemel.common.language import clauses, gettext, named, ngettext, written
 from gemel.console.coordinator.waiting import CAROLE, NAMES, S, has_approved, owner_of, stage_words, waits
-from gemel.console.web.listing import in_epoch
+from gemel.console.web.listing import listed, place_of, state_words
 from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE
-from gemel.coordinator.client.terminal import STATE_WORDS
 from gemel.protos.linkage.v1 import project_pb2
 
 R = project_pb2.RunState
@@ -28,21 +30,25 @@ def row(status: project_pb2.ProjectStatus) -> dict[str, Any]:
     return {
         "project": status.project,
         "owner": status.owner,
-        "state": state_words(status),
+        "state": shown_state(status),
         "kind": _kind(status),
         "waits": clauses(map(str, waits(status))),
     }
 
 
-def state_words(status: project_pb2.ProjectStatus) -> str:
-    """A project's state."""
-    words = gettext(STATE_WORDS[status.state]) if status.state in STATE_WORDS else gettext("unknown")
-    if status.state == S.PROJECT_STATE_ASSESSED:
-        words = gettext("refused")
+def project_list(projects: Sequence[project_pb2.ProjectStatus], query: QueryParams, path: str) -> dict[str, Any]:
+    """What the page of a list shows; `query` and `path` as `listed` takes them."""
+    ordered = sorted(projects, key=lambda each: (place_of(each.state), each.project))
+    return listed([row(each) for each in ordered], query, path)
+
+
+def shown_state(status: project_pb2.ProjectStatus) -> str:
+    """A project's state, or its run's."""
+    run = ""
     if status.state == S.PROJECT_STATE_CONTRIBUTED and status.run.run:
         has_failed = status.run.state == R.RUN_STATE_FAILED
-        words = gettext("the run has failed") if has_failed else gettext("a run is under way")
-    return in_epoch(words, status.epoch)
+        run = gettext("the run has failed") if has_failed else gettext("a run is under way")
+    return state_words(status.state, status.epoch, instead=run)
 
 
 def described(status: project_pb2.ProjectStatus) -> dict[str, Any]:
@@ -51,7 +57,7 @@ def described(status: project_pb2.ProjectStatus) -> dict[str, Any]:
         "project": status.project,
         "owner": owner_of(status),
         "successor": status.successor,
-        "state": state_words(status),
+        "state": shown_state(status),
         "kind": _kind(status),
         # Of a held result it says what is awaited, as the list below does.
         "blocking_error": "" if status.state == S.PROJECT_STATE_HELD else status.blocking_error,

@@ -17,13 +17,12 @@ from gemel.common.language import gettext, marked
 from gemel.console.coordinator.acts import acts_of_steward, forms_among
 from gemel.console.coordinator.coordinator_pages import PROJECT
 from gemel.console.coordinator.member import Member
-from gemel.console.coordinator.project_list import project_list
-from gemel.console.coordinator.project_words import described, page_state, when
+from gemel.console.coordinator.project_words import described, page_state, project_list, when
 from gemel.console.coordinator.shared_pages import risk_report, risk_shown
 from gemel.console.coordinator.waiting import S
 from gemel.console.web.certificates_page import certificates_page
 from gemel.console.web.forms import Form, posting, session_of
-from gemel.console.web.guard import RELOAD_HEADER
+from gemel.console.web.listing import reloaded
 from gemel.console.web.pages import Pages
 from gemel.console.web.reports import RenderedReports
 from gemel.coordinator.client.steward_client import Steward
@@ -170,10 +169,7 @@ class StewardPages:
     def live(self, request: Request) -> Response:
         """The part of a result's page that changes by itself."""
         status = _judged(self._member.steward(), request)
-        answer = self._pages.page("live.html.j2", request, **described(status))
-        if request.query_params.get("state") != page_state(status):
-            answer.headers[RELOAD_HEADER] = "1"
-        return answer
+        return reloaded(request, self._pages.page("live.html.j2", request, **described(status)), page_state(status))
 
     def risk_report(self, request: Request) -> Response:
         """The report by itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gemel.common.language import clauses, gettext, listed, named, ngettext, written
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
@@ -17,8 +17,7 @@ CAROLE = "Carole"
 _HANDLES = ("handles", "handles-for-carole")
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """One thing that is awaited."""
 
     who: str

@@ -15,7 +15,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.console.custodian.custodian import PROJECT, Custodian, project_of
 from gemel.console.custodian.measurements import SEED, Measurement, Measurements
 from gemel.console.web.forms import Form, posting
-from gemel.console.web.guard import RELOAD_HEADER
+from gemel.console.web.listing import reloaded
 from gemel.console.web.pages import Pages
 from gemel.console.web.reports import RenderedReports
 from gemel.custodian.leakage_report import LeakageReport
@@ -62,10 +62,7 @@ class LeakagePages:
         with self._custodian.service() as service:
             project = project_of(service, request)
         made = self._measurements.of(project.project, project.specification_digest)
-        answer = self._pages.page("leakage_live.html.j2", request, measurement=made)
-        if request.query_params.get("state") != _state(made):
-            answer.headers[RELOAD_HEADER] = "1"
-        return answer
+        return reloaded(request, self._pages.page("leakage_live.html.j2", request, measurement=made), _state(made))
 
     def measure(self, request: Request, _: Form) -> Response:
         """Begin to measure under the project's present specification."""

@@ -24,8 +24,7 @@ from gemel.console.custodian.custodian import PROJECT, Custodian, project_of
 from gemel.console.custodian.leaving import messages
 from gemel.console.custodian.project_words import described, mine, page_state, rows
 from gemel.console.web.certificates_page import certificates_page
-from gemel.console.web.guard import RELOAD_HEADER
-from gemel.console.web.listing import listed
+from gemel.console.web.listing import listed, reloaded
 from gemel.console.web.pages import Pages
 from gemel.console.web.specification_words import specification_shown
 from gemel.custodian.cleaning import Profile
@@ -135,7 +134,7 @@ class ProjectPages:
         with self._custodian.service() as service:
             status = service.status()
         answer = self._pages.page("custodian_overview.html.j2", request, **_overview(status))
-        return _reloaded(request, answer, page_state(*status.projects))
+        return reloaded(request, answer, page_state(*status.projects))
 
     def project(self, request: Request) -> Response:
         """One project: its state, what can be decided, what would leave, its specification."""
@@ -157,7 +156,7 @@ class ProjectPages:
         with self._custodian.service() as service:
             project = project_of(service, request)
         answer = self._pages.page("custodian_live.html.j2", request, **described(project, self._custodian.party))
-        return _reloaded(request, answer, page_state(project))
+        return reloaded(request, answer, page_state(project))
 
     def profile(self, request: Request) -> Response:
         """Counts of what the service has read."""
@@ -262,10 +261,3 @@ def _overview(status: operator_pb2.StatusResponse) -> dict[str, Any]:
 def _checkpoints(found: list[Checkpoint]) -> list[tuple[int, str]]:
     """Size and time of each, the newest first."""
     return [(each.size, when(each.at)) for each in islice(reversed(found), CHECKPOINTS)]
-
-
-def _reloaded(request: Request, answer: Response, state: str) -> Response:
-    """An answer after which the page is loaded again if its forms are of another state."""
-    if request.query_params.get("state") != state:
-        answer.headers[RELOAD_HEADER] = "1"
-    return answer

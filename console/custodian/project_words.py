@@ -8,15 +8,13 @@ from typing import Any
 
 from gemel.common.language import clauses, gettext, marked, named
 from gemel.common.parties import Party
-from gemel.console.web.listing import in_epoch
-from gemel.custodian.operator.screen import STATE_WORDS
+from gemel.console.web.listing import place_of, state_words
 from gemel.custodian.steps.step_context import DECLINED
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 
 S = project_pb2.ProjectState
 YOU = marked("You")
 _SERVICE = marked("Your service")
-_ORDER = {S.PROJECT_STATE_RELEASED: 2, S.PROJECT_STATE_ERASED: 3}
 _MINE = {
     "approve": marked("read the specification, and approve or decline it"),
     "override": marked("decide whether your records leave although Carole could learn more than the limit allows"),
@@ -27,11 +25,11 @@ _MINE = {
 
 def rows(projects: Iterable[operator_pb2.CustodianProject], party: Party) -> list[dict[str, Any]]:
     """Of a list of projects: those that wait for the operator first, those that have ended last."""
-    ordered = sorted(projects, key=lambda each: (not _is_mine(each), _ORDER.get(each.state, 1), each.project))
+    ordered = sorted(projects, key=lambda each: (place_of(each.state, is_awaited=_is_mine(each)), each.project))
     return [
         {
             "project": each.project,
-            "state": state_words(each),
+            "state": shown_state(each),
             "kind": kind(each),
             "waits": gettext("It is blocked: {error}").format(error=each.blocking_error)
             if each.blocking_error and not _is_mine(each)
@@ -50,7 +48,7 @@ def described(project: operator_pb2.CustodianProject, party: Party) -> dict[str,
     """All that a project's page shows of its state."""
     return {
         "project": project.project,
-        "state": state_words(project),
+        "state": shown_state(project),
         "kind": kind(project),
         "stage": project.stage,
         "percent": round(100 * project.fraction) if project.fraction else None,
@@ -62,14 +60,10 @@ def described(project: operator_pb2.CustodianProject, party: Party) -> dict[str,
     }
 
 
-def state_words(project: operator_pb2.CustodianProject) -> str:
-    """A project's state at Carole."""
-    words = gettext(STATE_WORDS[project.state]) if project.state in STATE_WORDS else gettext("unknown")
-    if project.state == S.PROJECT_STATE_ASSESSED:
-        words = gettext("refused")
-    if project.waits_for_operator:
-        words = gettext("waits for you")
-    return in_epoch(words, project.epoch)
+def shown_state(project: operator_pb2.CustodianProject) -> str:
+    """A project's state at Carole, or that it waits for the operator."""
+    awaited = gettext("waits for you") if project.waits_for_operator else ""
+    return state_words(project.state, project.epoch, instead=awaited)
 
 
 def kind(project: operator_pb2.CustodianProject) -> str:

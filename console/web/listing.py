@@ -7,15 +7,40 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
 
 from gemel.common.language import gettext
+from gemel.common.wire.project_states import STATE_WORDS
+from gemel.console.web.guard import RELOAD_HEADER
+from gemel.protos.linkage.v1 import project_pb2
 
 PAGE = 25
+_ORDER = {
+    project_pb2.PROJECT_STATE_HELD: 0,
+    project_pb2.PROJECT_STATE_RELEASED: 2,
+    project_pb2.PROJECT_STATE_ERASED: 3,
+}
 
 
-def in_epoch(state: str, epoch: int) -> str:
-    """A project's state in words, with its epoch after the first."""
-    return gettext("{state} (epoch {epoch})").format(state=state, epoch=epoch) if epoch > 1 else state
+def state_words(state: project_pb2.ProjectState, epoch: int, instead: str = "") -> str:
+    """A project's state, or what is said of it `instead`, with its epoch after the first."""
+    words = instead or gettext(STATE_WORDS.get(state, "unknown"))
+    if state == project_pb2.PROJECT_STATE_ASSESSED and not instead:
+        words = gettext("refused")
+    return gettext("{state} (epoch {epoch})").format(state=words, epoch=epoch) if epoch > 1 else words
+
+
+def place_of(state: project_pb2.ProjectState, *, is_awaited: bool = False) -> int:
+    """Where projects of a state stand in a list: what is decided now first, what has ended last."""
+    return 0 if is_awaited else _ORDER.get(state, 1)
+
+
+def reloaded(request: Request, answer: Response, state: str) -> Response:
+    """An answer after which the page is loaded again if its forms are of another state."""
+    if request.query_params.get("state") != state:
+        answer.headers[RELOAD_HEADER] = "1"
+    return answer
 
 
 def listed(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> dict[str, Any]:

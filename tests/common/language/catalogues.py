@@ -25,11 +25,10 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS
+from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.client.run_progress import DOERS, STAGE_WORDS
-from gemel.coordinator.client.terminal import STATE_WORDS
 from gemel.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
 from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
-from gemel.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FOLDER = REPOSITORY / "common/language"
@@ -86,9 +85,8 @@ def _marked(folders: Iterable[str]) -> Iterator[tuple[Message, str]]:
 def _of_consoles() -> Iterator[tuple[Message, str]]:
     yield from _marked(CONSOLES)
     tables: dict[str, Mapping[Any, str]] = {
-        "coordinator/client/terminal.py": STATE_WORDS,
+        "common/wire/project_states.py": STATE_WORDS,
         "coordinator/client/run_progress.py": {**STAGE_WORDS, **DOERS},
-        "custodian/operator/screen.py": CUSTODIAN_STATES,
     }
     for place, words in tables.items():
         for text in words.values():
