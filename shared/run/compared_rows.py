@@ -56,12 +56,13 @@ class SetRows:
         """Of the largest rule's first set: its fields are the same in each."""
         return self._part.sets[self._largest.start]
 
-    def presence(self) -> Shared:
+    def presence(self) -> Presence:
         """Of all rows of the largest rule which shared fields have a value: shape (2, n_rows, 1), by `shared_names`."""
         for number in self._largest:
             if number not in self._present:
                 self.of(number)
-        return np.concatenate([self._present[number] for number in self._largest], axis=1)
+        words = np.concatenate([self._present[number] for number in self._largest], axis=1)
+        return Presence(words, self.layout, VALUES_OF_ROWS)
 
 
 def shared_names(layout: SetLayout, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -124,6 +125,58 @@ class ComparedRows:
         return int(self.rows.shape[1])
 
 
+@dataclass(frozen=True)
+class Presence:
+    """Shares of the words that tell which values rows of one side have: of its samples, or of its largest rule."""
+
+    words: Shared = dataclass_field(repr=False)
+    layout: SetLayout
+    opening: str
+    """As what it is opened."""
+
+    def permuted(self, party: Party) -> Presence:
+        """In an order that no party knows."""
+        return replace(self, words=_permuted(party, self.words))
+
+    def opened(self, party: Party, names: tuple[str, ...]) -> NDArray[np.bool_]:
+        """At Carole which values there are, shape (n_rows, n_fields); at the others without rows."""
+        words = party.opened_to(ComputeParty.CAROLE, self.words, self.opening)
+        return values_there(np.empty((0, 1), dtype=np.uint64) if words is None else words, self.layout, names)
+
+
+@dataclass(frozen=True)
+class ComparedLists:
+    """What the three have compared, in shares: candidate and random pairs, and which values rows of A and B have."""
+
+    pairs: Shared = dataclass_field(repr=False)
+    chance: Shared = dataclass_field(repr=False)
+    samples: tuple[Presence, Presence]
+    rows: tuple[Presence, Presence]
+
+    def permuted(self, party: Party, progress: StageProgress) -> ComparedLists:
+        """Each list in an order that no party knows."""
+        progress(0.0)
+        pairs = _permuted(party, self.pairs)
+        progress(0.5)
+        chance = _permuted(party, self.chance)
+        samples = self.samples[0].permuted(party), self.samples[1].permuted(party)
+        rows = self.rows[0].permuted(party), self.rows[1].permuted(party)
+        return ComparedLists(pairs, chance, samples, rows)
+
+    def opened(self, party: Party, plan: LinkagePlan, bits: OutputBits, chance_bits: OutputBits) -> OpenedRun | None:
+        """What Carole reads of them, checked; None at the other two."""
+        names = tuple(field.name for field in plan.fields)
+        levels = party.opened_to(ComputeParty.CAROLE, np.ascontiguousarray(self.pairs[:, :, : bits.words]), LEVELS)
+        chance = party.opened_to(ComputeParty.CAROLE, self.chance, CHANCE)
+        samples = self.samples[0].opened(party, names), self.samples[1].opened(party, names)
+        rows = self.rows[0].opened(party, names), self.rows[1].opened(party, names)
+        party.check("open")
+        if levels is None or chance is None:
+            return None
+        pairs = opened_pairs(_read(levels, bits), len(levels), plan, packing_of(plan))
+        return OpenedRun(pairs, chance_bits.read(chance), samples, (lacking_fields(rows[0]), lacking_fields(rows[1])))
+
+
 def compared_rows(
     party: Party,
     contributions: Contributions,
@@ -139,39 +192,23 @@ def compared_rows(
     rule = plan.rules[0].name
     bits = comparison_of(plan, a.sets[a.sets_of(rule)[0]], b.sets[b.sets_of(rule)[0]], rule).output
     chance_bits = comparison_of(plan, a.sample_layout, b.sample_layout, None).output
-    pairs = _pairs(party, readers, contributions, candidates, plan, bits, budget, progress)
-    random = _random_pairs(party, contributions, plan, lambda done: progress("chance", done))
-    of_samples = [
-        presence_of_rows(part.sample, part.sample_words, shared_names(part.sample_layout, names))
-        for part in contributions
-    ]
-    of_rows = [reader.presence() for reader in readers]
-    progress("permute", 0.0)
-    pairs = _permuted(party, pairs)
-    progress("permute", 0.5)
-    random, *values = (_permuted(party, each) for each in (random, *of_samples, *of_rows))
+    lists = ComparedLists(
+        _pairs(party, readers, contributions, candidates, plan, bits, budget, progress),
+        _random_pairs(party, contributions, plan, lambda done: progress("chance", done)),
+        (_of_sample(a, names), _of_sample(b, names)),
+        (readers[0].presence(), readers[1].presence()),
+    ).permuted(party, lambda done: progress("permute", done))
     progress("open", 0.0)
     party.stage = "open"
-    words = bits.words
-    levels = party.opened_to(ComputeParty.CAROLE, np.ascontiguousarray(pairs[:, :, :words]), LEVELS)
-    chance = party.opened_to(ComputeParty.CAROLE, random, CHANCE)
-    there = [
-        party.opened_to(ComputeParty.CAROLE, each, what)
-        for each, what in zip(values, (VALUES_OF_SAMPLES,) * 2 + (VALUES_OF_ROWS,) * 2, strict=True)
-    ]
-    party.check("open")
-    read = None
-    if levels is not None and chance is not None:
-        layouts = [part.sample_layout for part in contributions] + [reader.layout for reader in readers]
-        values_a, values_b, rows_a, rows_b = (
-            values_there(each, own, names) for each, own in zip(there, layouts, strict=True) if each is not None
-        )
-        found = opened_pairs(_read(levels, bits), len(levels), plan, packing_of(plan))
-        lacking = lacking_fields(rows_a), lacking_fields(rows_b)
-        read = OpenedRun(found, chance_bits.read(chance), (values_a, values_b), lacking)
+    opened = lists.opened(party, plan, bits, chance_bits)
     progress("open", 1.0)
-    check = np.ascontiguousarray(pairs[:, :, words:-1]) if plan.check_field is not None else None
-    return ComparedRows(np.ascontiguousarray(pairs[:, :, -1]), check, read)
+    check = np.ascontiguousarray(lists.pairs[:, :, bits.words : -1]) if plan.check_field is not None else None
+    return ComparedRows(np.ascontiguousarray(lists.pairs[:, :, -1]), check, opened)
+
+
+def _of_sample(part: PartyContribution, names: tuple[str, ...]) -> Presence:
+    shared = shared_names(part.sample_layout, names)
+    return Presence(presence_of_rows(part.sample, part.sample_words, shared), part.sample_layout, VALUES_OF_SAMPLES)
 
 
 def _pairs(
