@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import TRANSITIONS, Action, Actor
-from gemel.common.disclosure_measures import measures_table
+from gemel.common.documents.disclosure_measures import measures_table
 from gemel.common.documents.reference import reference
 from gemel.common.documents.result_warning import warnings_tables
 from gemel.common.parties import CUSTODIANS, Role

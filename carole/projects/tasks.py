@@ -13,7 +13,7 @@ from enum import IntEnum
 from gemel.carole.projects.operations.consent import key_mismatch
 from gemel.carole.projects.project import Grant, MessageKind, Project, RunState, State
 from gemel.carole.projects.restoration import no_further_run, standstill
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 
 

@@ -39,7 +39,7 @@ from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
-from gemel.common.wire.sides import side_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
 from gemel.protos.linkage.v1 import custody_pb2 as pb
 

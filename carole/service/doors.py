@@ -30,7 +30,7 @@ from gemel.common.rpc.trust import Trust
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
 from gemel.common.wire.chunks import Chunk
-from gemel.common.wire.sides import side_from_wire, side_to_wire
+from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,

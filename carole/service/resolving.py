@@ -33,8 +33,6 @@ from gemel.carole.engine.resolution.resolution_result import unpack_result
 from gemel.carole.engine.resolution.result_check import check_result
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.shared.comparing import compare_opened
-from gemel.carole.engine.shared.job import Terms, lead
 from gemel.carole.projects.project import JoinedBy, Project
 from gemel.carole.service.computing import Computing, own_contribution
 from gemel.carole.service.ending import RunWork, end_run, granted_joint, relayed_shares, shares
@@ -44,11 +42,13 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.rpc.joined_session import JoinedSession
-from gemel.common.rpc.session_rows import row_part
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
 from gemel.risk.models import JointDistribution
+from gemel.shared.run.comparing import compare_opened
+from gemel.shared.run.job import Terms, lead
+from gemel.shared.session.joined_session import JoinedSession
+from gemel.shared.session.session_rows import row_part
 
 # The training records and the known joint distribution that custodians have contributed, in every mode.
 

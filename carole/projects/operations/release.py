@@ -12,7 +12,7 @@ from gemel.carole.projects.restoration import awaited, decision_of, no_further_r
 from gemel.carole.projects.transitions import SYSTEM, Action, Actor, acting, permit
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
 

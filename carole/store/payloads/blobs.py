@@ -25,9 +25,8 @@ from typing import Protocol
 
 from gemel.carole.bucket import Bucket
 from gemel.carole.store.payloads.blob_bucket import BlobBucket
-from gemel.common.durable import sync_folder, whole_file
+from gemel.common.durable import lock_folder, sync_folder, whole_file
 from gemel.common.errors import FULL, ErrorCode, GemelError, code_of, file_error
-from gemel.common.folder_lock import lock_folder
 from gemel.common.observability.disks import check_writable
 
 # Blobs in a folder: a folder for each payload, in it its files, written under a temporary name, synced and renamed.

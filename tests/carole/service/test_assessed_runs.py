@@ -20,7 +20,7 @@ import pytest
 from gemel.carole.projects.project import Grant, KeyReport, Policy, RunState, State
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side

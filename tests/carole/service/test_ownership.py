@@ -39,7 +39,7 @@ from tests.carole.deployment import (
 )
 from tests.carole.refusals import refused
 from tests.carole.service.test_stewardship import hold
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
 
 REASON = "she leaves for the ministry in May"
 TEXT = SPECIFICATION.replace("results_days: 30", "results_days: 29")

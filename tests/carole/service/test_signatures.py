@@ -24,7 +24,7 @@ from tests.carole.refusals import refused
 from tests.carole.service.test_ownership import deployment, listed, several, types
 from tests.carole.service.test_stewardship import DOCUMENT, JUDGEMENT, REASON
 from tests.carole.trial import take
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
 
 __all__ = ["deployment", "several"]
 
