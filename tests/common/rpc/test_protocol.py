@@ -13,8 +13,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import Provisioned, provision
-from gemel.common.rpc import client, dispatch
 from gemel.common.rpc import access as rpc_protocol
+from gemel.common.rpc import client, dispatch
 from gemel.common.rpc.access import OLDEST_CALLERS, PROTOCOL_KEY, require_caller
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.server import start_server
