@@ -22,12 +22,12 @@ from gemel.carole.store.uploads import Quota
 from gemel.carole.store.view import not_found
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import approval_parts
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Side
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.ending import EndingCertificate
 from gemel.common.pki.members import Member, Members
-from gemel.common.rpc.call_context import may_wait
+from gemel.common.rpc.dispatch import may_wait
 from gemel.common.specification import Specification, load_specification
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 

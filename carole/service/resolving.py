@@ -45,10 +45,9 @@ from gemel.common.parties import Side
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
 from gemel.risk.models import JointDistribution
-from gemel.shared.run.comparing import compare_opened
 from gemel.shared.run.job import Terms, lead
-from gemel.shared.session.joined_session import JoinedSession
-from gemel.shared.session.session_rows import row_part
+from gemel.shared.run.shared_files import compare_opened
+from gemel.shared.session.joined_session import JoinedSession, row_part
 
 # The training records and the known joint distribution that custodians have contributed, in every mode.
 

@@ -16,7 +16,7 @@ from gemel.common.audit.reason import normalized_reason
 from gemel.common.audit.steward_decision import verify_decision
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member, Members
 from gemel.common.rpc.certificate_endings import endings_to_wire

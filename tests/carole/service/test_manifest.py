@@ -26,8 +26,8 @@ from gemel.common.signatures.layout import (
     sample_rows,
 )
 from gemel.common.specification import Specification, load_specification
-from gemel.common.specification.model.known_files import JointSpec
-from gemel.common.wire import Manifest
+from gemel.common.specification.model.blocking import JointSpec
+from gemel.common.wire.manifest import Manifest
 from gemel.protos.linkage.v1 import custody_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment, make_upload, people
 from tests.carole.refusals import refusal

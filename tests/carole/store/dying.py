@@ -12,8 +12,7 @@ from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
 from gemel.carole.store.runs import Lease
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Role
 
 point, url, folder, holder, run, now = sys.argv[1:]

@@ -23,8 +23,7 @@ from gemel.carole.store.payloads.encrypted_payloads import StoredChunk
 from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
 from gemel.carole.store.payloads.stored_sets import SetElsewhere, StoredContribution, groups
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault, WrappingKeys
 from gemel.common.parties import Role, Side
 from gemel.common.wire.chunks import CHUNK_BYTES
 from tests.carole.refusals import refusal

@@ -15,8 +15,7 @@ from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import digest_of, resting, resting_root, root_of
 from gemel.carole.store.uploads import Quota
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Role, Side
 from gemel.common.signatures.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.wire.chunks import chunk_slices, root_digest

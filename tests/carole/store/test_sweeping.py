@@ -23,9 +23,8 @@ from gemel.carole.store.retention import Swept
 from gemel.carole.store.runs import Lease
 from gemel.carole.store.tables import chunks, payloads
 from gemel.common.errors import ErrorCode
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.identity import Identity, IdentityKey
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role, Side
 from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock, pass_days
