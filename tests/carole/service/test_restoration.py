@@ -94,7 +94,7 @@ def test_a_copy_put_back_by_hand_is_noticed_declared_and_accepted(rolled_back: D
         assert "`gemel carole declare-restored`" in str(error)
         assert "accept-restore PROJECT" in str(error)
     undeclared = refused(ErrorCode.NOT_FOUND, lambda: types(rolled_back, "project", "accept-restore", "trial", "--yes"))
-    assert "`gemel carole declare-restored`" in undeclared
+    assert "`gemel carole declare-restored`" in str(undeclared)
     declare(rolled_back)
     error = refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "status"))
     assert "Carole's store was restored from a backup" in str(error)
