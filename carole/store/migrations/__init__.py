@@ -29,8 +29,6 @@ def schema_version(connection: Connection) -> int | None:
 def migrate(connection: Connection, target: int = STORE, steps: Path = STEPS) -> None:
     """Take a database from its version, or from nothing, to `target`, in the caller's transaction.
 
-    Notes
-    -----
     On PostgreSQL two that migrate at once wait for each other. The second then finds nothing to do.
     """
     if connection.dialect.name == "postgresql":
