@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from gemel.common.versions import STORE, run_steps
+from gemel.common.schema_steps import run_steps
+from gemel.common.versions import STORE
 
 STEPS = Path(__file__).parent
 
