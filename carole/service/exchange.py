@@ -1,4 +1,7 @@
-"""Carole's audit log as shown to other parties, so that they detect changes."""
+"""Carole's services for several parties: her audit log, a restored log, and what she passes on sealed.
+
+Sealed are granted columns, from a custodian to a recipient, and the artifacts of a run that waits.
+"""
 
 from __future__ import annotations
 

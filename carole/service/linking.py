@@ -1,8 +1,9 @@
-"""A run in modes block_keyed and shared: compared here, resolved by another party, released here.
+"""One run, from two uploads to a released result.
 
-The first half compares inside blocks and makes the requests (`requesting`, `shared_requests`): each custodian gets its
-own rows of the candidate pairs, and the resolver the pairs' comparison levels. The second half takes the resolver's
-result, assesses the linked records by their codes where the specification requests it, and passes the sealed shares on.
+In modes block_keyed and shared it is compared here, resolved by another party and released here. The first half
+compares inside blocks and makes the requests: each custodian gets its own rows of the candidate pairs, and the resolver
+the pairs' comparison levels. The second half takes the resolver's result, assesses the linked records by their codes
+where the specification requests it, and passes the sealed shares on.
 
 With `resolution: {by: carole}`, the fall-back, custodians seal their handles to Carole, and the second half resolves
 the request itself. The join is recorded in the audit log before it is used.
