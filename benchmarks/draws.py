@@ -3,7 +3,7 @@
 First link probabilities on dense graphs of five records a side, every matching enumerated: by belief propagation, as
 they are given, and by the Markov chain. Then the coverage of the 95 % interval of a slope, x being in one file and y in
 the other, over many linkages of two small files by few fields, so that false links matter: with the links taken for the
-truth, with the draws combined by Rubin's rules as if they were true, and with the correction of docs/draws.md.
+truth, with the draws combined by Rubin's rules as if they were true, and with the correction of docs/analysing.md.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 x is in one file and y in the other. Two files are linked by few fields, so that about 5 % of the links are wrong, and
 the slope of y on x is estimated from the links taken for the truth, from the most probable of them, from all with their
-probabilities, and from drawn linkages with and without the correction of docs/draws.md. Printed is how often the 95 %
-interval contains the slope, with the binomial interval of that share.
+probabilities, and from drawn linkages with and without the correction of docs/analysing.md. Printed is how often the
+95 % interval contains the slope, with the binomial interval of that share.
 """
 
 from __future__ import annotations

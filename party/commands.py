@@ -37,7 +37,7 @@ def join(
     role: Annotated[Role, typer.Option(help="This party's role.")],
     name: Annotated[str, typer.Option(help="Its name, if not the usual one of the role, such as alice.")] = "",
     records: Annotated[
-        Path | None, typer.Option(help="Of a custodian: its file, of any kind in docs/custodian.md.")
+        Path | None, typer.Option(help="Of a custodian: its file, of any kind in docs/records.md.")
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
@@ -122,7 +122,7 @@ def _source(role: Role, records: Path | None, encoding: str | None, separator: s
             "--records",
             "a custodian names its records, and no other party has any",
             f"{'none' if records is None else 'a file'} for {role}",
-            "name the file, or a YAML file with the section `source` of docs/custodian.md",
+            "name the file, or a YAML file with the section `source` of docs/records.md",
         )
     if records is None:
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="The file, of any kind in docs/custodian.md.")],
+    file: Annotated[Path, typer.Argument(help="The file, of any kind in docs/records.md.")],
     spec: Annotated[Path, typer.Option(help="The specification, usually linkage.yaml: its fields, rules and model.")],
     out: Annotated[Path, typer.Option(help="Folder for persons.csv, the model and the report.")],
     side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",

@@ -17,7 +17,7 @@ Threads = Annotated[int, typer.Option(help="Threads Carole may use; 0: one per c
 
 def command(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/custodian.md.")],
+    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/records.md.")],
     bob: Annotated[Path, typer.Option(help="Bob's file, of any such kind.")],
     out: Annotated[Path, typer.Option(help="Folder for links, model, evaluation and report.")],
     truth_alice: Annotated[

@@ -155,7 +155,7 @@ def _computing(spec: Specification, members: Members) -> list[str]:
 
 @app.command()
 def draft(
-    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/custodian.md.")],
+    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/records.md.")],
     bob: Annotated[Path, typer.Option(help="Bob's file, of any such kind.")],
     out: Annotated[Path, typer.Option(help="Where to write the specification.")] = Path("linkage.yaml"),
     project: Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")] = "linkage",

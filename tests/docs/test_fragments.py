@@ -42,7 +42,6 @@ ELSEWHERE = {
     "audit-log": "tests/carole/store/test_audit.py",
     "certificates": "tests/deploy/test_own_pki.py",
     "cluster": "tests/deploy/test_cluster.py",
-    "draws": "tests/coordinator/commands/test_draws.py",
 }
 """Pages whose pieces another test runs, and it."""
 
@@ -91,8 +90,8 @@ def load_client(path: Path) -> CoordinatorConfiguration:
 
 CONFIGURATIONS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "console": (load_client, client_template("carole.example.org:7443")),
-    "linkage-unit": (load_carole, carole_template("127.0.0.1:7443")),
-    "custodian": (
+    "configuration": (load_carole, carole_template("127.0.0.1:7443")),
+    "records": (
         load_custodian,
         custodian_yaml(
             alice.PARTY,

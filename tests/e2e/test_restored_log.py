@@ -193,7 +193,7 @@ def test_accepted_by_all_by_signature_it_ends_once(site: Site) -> None:
     for side in Side:
         made.eventually(lambda side=side: "accept-restore ended" in made.shown(side, "ended").blocking_error)
     assert f"run {site.run} released, and its share" in site.accept("released", "alice")
-    assert documented("coordinator", "3. Run it live") == ["project", "accept-restore", "births"]
+    assert documented("coordinator", "After Carole's store was restored") == ["project", "accept-restore", "births"]
     shown = site.types("project", "accept-restore", "ended", "--yes")
     assert "Lost is what followed entry" in shown
     assert "waits for alice, bob." in shown

@@ -21,7 +21,8 @@ SLOPE = 0.5
 
 
 def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.M | re.S)
+    """The code blocks of the worked example; those of drawn linkages are `test_draws`'."""
+    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE.partition("\n## A worked example\n")[2], re.M | re.S)
 
 
 @pytest.fixture
