@@ -18,8 +18,7 @@ from gemel.carole.extended_latent.estimation import estimate
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, encoding_digest
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification
+from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, driver_network, insured_specification
 from gemel.custodian.encoding.categories import labels_by_code
 from gemel.risk.models import JointDistribution, JointVariable
 

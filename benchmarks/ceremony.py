@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks._ceremony_files import EXAMPLE, SPECIFICATION, free_address, two_sources
 from gemel.common.pki.membership_file import load_membership
-from gemel.party.calls import read_to
+from gemel.party.comparison import read_to
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/live-linkage.md"

@@ -27,7 +27,7 @@ from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkage
 from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
 from gemel.carole.fellegi_sunter.model_draws import ModelDraws
 from gemel.carole.fellegi_sunter.propagation import Propagation
-from gemel.coordinator.analysis.linked_regression import combined_slope
+from gemel.coordinator.analysis.drawn_estimates import combined_slope
 
 BOUNDS = (0.5, 1.0)
 KEPT = 1e-4

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from benchmarks.draws import Drawn, linked
-from gemel.coordinator.analysis.linked_regression import combined_slope
-from gemel.coordinator.analysis.rubin import Combined
+from gemel.coordinator.analysis.drawn_estimates import Combined, combined_slope
 
 LEVELS, ERROR = (60, 30, 14), 0.06
 """Values of each compared field, and how often one is another in the second file: links of precision near .95."""

@@ -31,8 +31,7 @@ from gemel.common.specification import Specification, dump_specification, read_s
 from gemel.common.specification.model.defaults import Mode
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.coordinator.estimate.estimate import estimate_of_files
-from gemel.coordinator.estimate.limits import CaroleLimits
+from gemel.coordinator.estimate.estimate import CaroleLimits, estimate_of_files
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from gemel.coordinator.truth_columns import Truth

@@ -15,9 +15,8 @@ from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment
 from gemel.common.pki.folders import new_folders, write_public
 from gemel.common.pki.membership_file import FILE, Membership, load_membership
 from gemel.party.comparison import compare
-from gemel.party.configurations import Joined, program
+from gemel.party.configurations import Joined, Place, program
 from gemel.party.joining import accepted, finish, own_request, refuse_joined
-from gemel.party.place import Place
 
 AUTHORITY = "authority"
 

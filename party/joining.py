@@ -19,8 +19,7 @@ from gemel.common.pki.membership_file import FILE, Membership, load_membership
 from gemel.common.records.sources import Source
 from gemel.common.suite import Suite
 from gemel.party.comparison import compare
-from gemel.party.configurations import Joined, complete, configure, program
-from gemel.party.place import Place
+from gemel.party.configurations import Joined, Place, complete, configure, program
 
 
 def join(

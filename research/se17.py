@@ -36,7 +36,7 @@ from gemel.carole.extended_latent import (
 from gemel.carole.extended_latent.completion import saturated_counts
 from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
-from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import fit

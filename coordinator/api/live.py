@@ -26,9 +26,8 @@ from gemel.common.specification import (
 from gemel.coordinator.api.specifications import AnySpecification, Draft, specification_of
 from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_progress import RESOLVE
-from gemel.coordinator.client.terminal import STATE_WORDS
+from gemel.coordinator.client.terminal import STATE_WORDS, condition_lines
 from gemel.protos.linkage.v1 import project_pb2
 
 POLL_SECONDS = 1.0

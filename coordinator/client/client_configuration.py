@@ -1,18 +1,23 @@
-"""Configurations of those who call Carole by commands, all of one form: where she is, and where their keys are.
-
-They are ``coordinator.yaml``, ``steward.yaml`` and ``analyst.yaml``.
-"""
+"""Configurations of those who call Carole by commands, ``coordinator.yaml``, ``steward.yaml`` and ``analyst.yaml``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ConfigDict
+
 from gemel.common.configuration import Configuration, ConfiguredPath, load_configuration
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import IdentityConfiguration
 from gemel.common.language import LanguageCode
-from gemel.common.pki.list_pin import ListDigest, pin_line
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import load_certificate, names_role, role_of
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListDigest, ListPin, pin_line
 from gemel.common.web.console_configuration import ConsoleConfiguration
+from gemel.party.configurations import Joined
 
 TEMPLATE = """\
 # The linkage coordinator: drives projects at Carole, sees no signature and no record.
@@ -110,3 +115,67 @@ def steward_template(address: str, *, keys: str = ".", state: str = ".", members
 def analyst_template(address: str, *, keys: str = ".", members_digest: str = "") -> str:
     """A commented ``analyst.yaml``, of the same form."""
     return ANALYST_TEMPLATE.format(address=f'"{address}"', keys=keys, pin=pin_line(members_digest))
+
+
+def configure(joined: Joined) -> str:
+    """The text of ``coordinator.yaml``, ``steward.yaml`` or ``analyst.yaml``."""
+    place = joined.place
+    if place.role is Role.ANALYST:
+        return analyst_template(joined.membership.carole, keys="keys", members_digest=joined.members_digest)
+    write = steward_template if place.role is Role.STEWARD else template
+    return write(joined.membership.carole, keys="keys", state=place.below("."), members_digest=joined.members_digest)
+
+
+def complete(joined: Joined) -> str:
+    """Make the folder of what it has seen of Carole's log, if that is elsewhere."""
+    joined.place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return ""
+
+
+ROLES = (Role.COORDINATOR, Role.STEWARD)
+
+
+class KeysSection(Configuration):
+    """Any party's configuration, as far as it is of its keys: who may not use a command is to read why."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    keys: ConfiguredPath
+
+
+def configured_role(config: Path, what: str) -> Role:
+    """The role of a configuration's member, coordinator or steward.
+
+    Parameters
+    ----------
+    what
+        Who asks, for the error.
+
+    Raises
+    ------
+    GemelError
+        CONFIGURATION or CERTIFICATE; NOT_ADMITTED for any other role.
+    """
+    role = _role(config)
+    if role not in ROLES:
+        raise GemelError(
+            ErrorCode.NOT_ADMITTED,
+            f"{what} is for coordinators and stewards",
+            where=str(config),
+            got=f"keys with the role {role}",
+            remedy="name the configuration of a coordinator or of a steward with --config",
+        )
+    return role
+
+
+def _role(config: Path) -> Role:
+    """The role that the certificate in a configuration's folder is for."""
+    folder = PartyFolder(load_configuration(config, KeysSection).keys)
+    certificate = load_certificate(folder.certificate)
+    if names_role(certificate):
+        return role_of(certificate, str(folder.certificate))
+    # A certificate of the organisation's own PKI names none: the list has whose names it is for.
+    for member in ListPin(config.absolute()).load(folder.members):
+        if isinstance(member.certificate, CertifiedNames) and member.certificate.are_in(certificate):
+            return member.role
+    return role_of(certificate, str(folder.certificate))

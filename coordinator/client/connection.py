@@ -24,8 +24,7 @@ from gemel.common.rpc.trust import LOOK_SECONDS, Trust
 from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
-from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.coordinator.client.coordinator_client import Coordinator, ReleasedRuns
 from gemel.coordinator.client.terminal import show_ending
 
 COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gemel.common.audit.reason import normalized_reason
@@ -18,7 +19,8 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.pages import every_page
 from gemel.common.rpc.status import passes
 from gemel.common.rpc.transfer import Fetch
-from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.log_reader import LogReader
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
@@ -33,6 +35,39 @@ WATCH_PAUSE_SECONDS = 0.2
 MAX_STATISTICS_BYTES = 64 << 20
 
 ENDED = (project_pb2.RUN_STATE_DONE, project_pb2.RUN_STATE_FAILED)
+
+
+@dataclass(frozen=True)
+class ReleasedRuns:
+    """What a party keeps of released runs."""
+
+    memory: FileMemory
+    log: LogReader
+
+    def note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
+        """Keep the released runs among these; in the state RELEASED the newest run is the released one.
+
+        A run that is not known yet is verified first: nothing is shown as released that is not so in the log.
+
+        Raises
+        ------
+        GemelError
+            As `LogReader.check_release`.
+
+        Notes
+        -----
+        One call for each run that is new.
+        """
+        for status in statuses:
+            if status.state != project_pb2.PROJECT_STATE_RELEASED or not status.run.run:
+                continue
+            if status.run.run not in self.memory.released(status.project):
+                self.log.check_release(status.project, status.run.run)
+                self.memory.note_released(status.project, status.run.run)
+
+    def note_fetched(self, project: str, run: str, root: bytes) -> None:
+        """Keep the root digest of a share that was fetched."""
+        self.memory.note_released(project, run, root)
 
 
 class Coordinator:
@@ -160,7 +195,7 @@ class Coordinator:
 
     def resolve(self, project: str, run: str, progress: Progress) -> None:
         """Resolve the records of a run of mode block_keyed that waits for it; see `resolution`."""
-        from gemel.coordinator.resolver.resolver import resolve
+        from gemel.coordinator.client.resolver import resolve
 
         if self._resolver is None:
             raise GemelError(

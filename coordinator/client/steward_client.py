@@ -17,7 +17,7 @@ from gemel.common.rpc.pages import every_page
 from gemel.common.wire.checkpoints import checkpoint_from_wire
 from gemel.common.witnessing.shown_entry import believed_entry
 from gemel.coordinator.client.connection import client
-from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.coordinator.client.coordinator_client import ReleasedRuns
 from gemel.coordinator.client.risk_reports import Report, fetch_report
 from gemel.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
 

@@ -14,7 +14,7 @@ from gemel.common.dry_run_option import DryRun
 from gemel.common.json_output import Json, print_json
 from gemel.common.language import LanguageCode
 from gemel.common.project_names import project_names
-from gemel.coordinator.commands.report_language import ConfiguredLanguage
+from gemel.coordinator.commands.dialogues import ConfiguredLanguage
 
 if TYPE_CHECKING:
     from gemel.coordinator.client.coordinator_client import Coordinator
@@ -52,9 +52,8 @@ def run(
     from gemel.carole.engine.run.specified import refuse_unidentified
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.client_configuration import report_language
-    from gemel.coordinator.client.status_document import status_document
-    from gemel.coordinator.client.terminal import show_mode
-    from gemel.coordinator.client.whole_project import carry_through
+    from gemel.coordinator.client.run_progress import carry_through
+    from gemel.coordinator.client.terminal import show_mode, status_document
 
     spec = read_specification(specification)
     refuse_unidentified(spec)
@@ -189,7 +188,7 @@ def hand_over(
     Another offer takes the place of this one; one to yourself withdraws it.
     """
     from gemel.common.parties import Role
-    from gemel.coordinator.client.ownership_dialogue import hand_over
+    from gemel.coordinator.commands.dialogues import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Offer {project} to {successor}?", abort=True)
@@ -209,7 +208,7 @@ def take_over(
     You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
     the resolver ends: start another.
     """
-    from gemel.coordinator.client.ownership_dialogue import take_over
+    from gemel.coordinator.commands.dialogues import take_over
 
     _show([take_over(config, project, yes=yes, dry_run=dry_run)], as_json)
 
@@ -250,10 +249,8 @@ def watch(project: Project, config: Config = DEFAULT_CONFIG, as_json: Json = Fal
 
     It ends with status 3 if the result is held for a steward, and 4 if it was refused (docs/commands.md).
     """
-    from gemel.coordinator.client.run_ending import ending_of
-    from gemel.coordinator.client.run_progress import follow_run
-    from gemel.coordinator.client.status_document import status_document
-    from gemel.coordinator.client.terminal import console
+    from gemel.coordinator.client.run_progress import ending_of, follow_run
+    from gemel.coordinator.client.terminal import console, status_document
 
     with _coordinator(config) as coordinator:
         follow_run(coordinator, project, coordinator.get(project)[0].run.run)
@@ -376,7 +373,7 @@ def accept_restore(
     The project goes on when all its parties have accepted. If one refuses, it can only be erased.
     """
     from gemel.common.parties import Role
-    from gemel.coordinator.client.restored_log import decide_restored
+    from gemel.coordinator.commands.dialogues import decide_restored
 
     decide_restored(config, Role.COORDINATOR, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
 
@@ -387,8 +384,7 @@ def _show(
     certificates: Iterable[project_pb2.EndingCertificate] = (),
 ) -> None:
     """Projects as a table, or as a document."""
-    from gemel.coordinator.client.status_document import projects_document
-    from gemel.coordinator.client.terminal import show_endings, show_projects
+    from gemel.coordinator.client.terminal import projects_document, show_endings, show_projects
 
     if as_json:
         print_json(projects_document(projects, certificates))

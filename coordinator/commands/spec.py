@@ -75,9 +75,14 @@ def check(
         specification_notes,
     )
     from gemel.coordinator.client.terminal import console, show_mode, show_notes
-    from gemel.coordinator.estimate.estimate import estimate_of_files, estimate_of_size
-    from gemel.coordinator.estimate.limits import CaroleLimits
-    from gemel.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
+    from gemel.coordinator.estimate.estimate import (
+        CaroleLimits,
+        both_files,
+        cleaned_columns,
+        estimate_of_files,
+        estimate_of_size,
+        show_estimate,
+    )
 
     spec = read_specification(specification)
     refuse_unidentified(spec)
@@ -231,12 +236,15 @@ def draft(
     from gemel.common.specification import dump_specification
     from gemel.common.specification.model.leakage import LeakageSpec
     from gemel.coordinator.client.terminal import console, show_mode
-    from gemel.coordinator.draft.same_records import SAME_RECORDS
+    from gemel.coordinator.draft.specification_draft import SAME_RECORDS, drafted_mode
     from gemel.coordinator.draft.specification_draft import draft as propose
-    from gemel.coordinator.draft.specification_draft import drafted_mode
-    from gemel.coordinator.estimate.estimate import estimate_of_files
-    from gemel.coordinator.estimate.limits import CaroleLimits
-    from gemel.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
+    from gemel.coordinator.estimate.estimate import (
+        CaroleLimits,
+        both_files,
+        cleaned_columns,
+        estimate_of_files,
+        show_estimate,
+    )
     from gemel.coordinator.truth_columns import Truth
     from gemel.custodian.leakage.leakage_assessment import assess
 

@@ -12,7 +12,7 @@ import typer
 from gemel.common.dry_run_option import DryRun
 from gemel.common.json_output import Json, print_json
 from gemel.common.project_names import project_names
-from gemel.coordinator.commands.report_language import ConfiguredLanguage
+from gemel.coordinator.commands.dialogues import ConfiguredLanguage
 
 if TYPE_CHECKING:
     from gemel.coordinator.client.steward_client import Steward
@@ -41,9 +41,8 @@ def steward() -> None:
 @app.command("list")
 def list_assessed(config: Config = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """Show the projects whose results were judged: released, refused, or held for a decision."""
-    from gemel.coordinator.client.status_document import projects_document
     from gemel.coordinator.client.steward_client import connect_steward
-    from gemel.coordinator.client.terminal import console, show_endings, show_projects
+    from gemel.coordinator.client.terminal import console, projects_document, show_endings, show_projects
 
     with connect_steward(config) as connected:
         found = connected.assessed()
@@ -116,7 +115,7 @@ def hand_over(
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
     from gemel.common.parties import Role
-    from gemel.coordinator.client.ownership_dialogue import hand_over
+    from gemel.coordinator.commands.dialogues import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
@@ -154,15 +153,15 @@ def accept_restore(
     The project goes on when all its parties have accepted. If one refuses, it can only be erased.
     """
     from gemel.common.parties import Role
-    from gemel.coordinator.client.restored_log import decide_restored
+    from gemel.coordinator.commands.dialogues import decide_restored
 
     decide_restored(config, Role.STEWARD, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
 
 
 def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, as_json: bool, *, release: bool) -> None:
+    from gemel.coordinator.client.risk_reports import verdict_lines
     from gemel.coordinator.client.steward_client import connect_steward
     from gemel.coordinator.client.terminal import console
-    from gemel.coordinator.client.verdict import verdict_lines
 
     with connect_steward(config, dry_run=dry_run) as connected:
         run = _judged(connected, project)
@@ -176,8 +175,7 @@ def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, a
 
 
 def _show(status: project_pb2.ProjectStatus, as_json: bool) -> None:
-    from gemel.coordinator.client.status_document import projects_document
-    from gemel.coordinator.client.terminal import show_projects
+    from gemel.coordinator.client.terminal import projects_document, show_projects
 
     if as_json:
         print_json(projects_document([status]))

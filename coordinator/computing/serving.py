@@ -21,7 +21,7 @@ from gemel.common.rpc.fetched_contribution import fetched_contribution
 from gemel.common.rpc.joined_session import JoinedSession
 from gemel.common.rpc.limits import SWITCH_SECONDS
 from gemel.common.rpc.session_rows import row_part
-from gemel.coordinator.client.configured_role import configured_role
+from gemel.coordinator.client.client_configuration import configured_role
 from gemel.coordinator.client.connection import Client, client
 from gemel.coordinator.computing.compute_process import ComputeProcess, Job
 from gemel.coordinator.computing.computing_screen import ComputingScreen

@@ -7,9 +7,8 @@ from typing import Any
 
 from gemel.common.language import clauses, gettext, named, ngettext, written
 from gemel.common.web.listing import in_epoch
-from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE
-from gemel.coordinator.client.terminal import STATE_WORDS
+from gemel.coordinator.client.terminal import STATE_WORDS, condition_lines
 from gemel.coordinator.console.waiting import CAROLE, NAMES, S, has_approved, owner_of, stage_words, waits
 from gemel.protos.linkage.v1 import project_pb2
 

@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from gemel.common.language import LanguageCode
 from gemel.common.web.reports import RenderedReports
-from gemel.coordinator.client.risk_reports import Report
-from gemel.coordinator.client.verdict import verdict_lines
+from gemel.coordinator.client.risk_reports import Report, verdict_lines
 
 
 def risk_shown(report: Report, project: str) -> dict[str, Any]:

@@ -7,8 +7,10 @@ it may, for threads and for tables. The interpreter of the worker comes on top.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import polars as pl
 
 from gemel.carole.blocking import CandidatePairs
 from gemel.carole.engine.pairs.preparation import SAMPLE_PAIRS
@@ -23,9 +25,7 @@ from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.common.sharing.output_bits import PairComparison
 from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout, SetLayout
 from gemel.common.specification import Specification
-from gemel.coordinator.estimate.candidate_pairs import RulePairs
-from gemel.coordinator.estimate.custodian_cost import CustodianCost
-from gemel.coordinator.estimate.unit_costs import (
+from gemel.coordinator.estimate.custodian_cost import (
     CHANCE_SECONDS,
     DECISION_SECONDS,
     GATE_BYTES,
@@ -39,7 +39,40 @@ from gemel.coordinator.estimate.unit_costs import (
     SET_ROW_SECONDS,
     VECTORS,
     WORKER_BASE,
+    CustodianCost,
 )
+from gemel.custodian.encoding.blocking_keys import key_text
+
+
+@dataclass(frozen=True)
+class RulePairs:
+    """The candidate pairs of a rule: its name, their number, and the pairs of its largest block."""
+
+    rule: str
+    pairs: int
+    largest: int
+
+    def of_size(self, factor_a: float, factor_b: float) -> RulePairs:
+        """Of files so many times as large: an upper bound, since a larger file has more different keys."""
+        factor = factor_a * factor_b
+        return RulePairs(self.rule, math.ceil(self.pairs * factor), math.ceil(self.largest * factor))
+
+
+def candidate_pairs(
+    alice: Mapping[str, pl.Series], bob: Mapping[str, pl.Series], spec: Specification
+) -> tuple[RulePairs, ...]:
+    """Of each rule with keys, on cleaned values by field; a pair of several rules is in each."""
+    split = spec.in_blocks
+    found = []
+    for rule in spec.keyed_rules:
+        both = [
+            key_text(columns, spec, rule, split=split).drop_nulls().alias("key").value_counts(name=side)
+            for side, columns in (("a", alice), ("b", bob))
+        ]
+        pairs = both[0].join(both[1], on="key").select(pl.col("a").cast(pl.Int64) * pl.col("b")).to_series()
+        found.append(RulePairs(rule.name, int(pairs.sum()), int(pairs.max() or 0)))  # type: ignore[arg-type]
+    return tuple(found)
+
 
 # What mode shared costs each of the three who compute: gates, bytes sent, seconds; the same for all three.
 #

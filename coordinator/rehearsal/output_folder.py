@@ -35,11 +35,10 @@ from gemel.common.specification import (
 )
 from gemel.common.specification.model.schemes import SCHEMES
 from gemel.coordinator.client.terminal import console, show_form
-from gemel.coordinator.draft.same_records import SAME_RECORDS
-from gemel.coordinator.rehearsal.link_truth import evaluate, summary
+from gemel.coordinator.draft.specification_draft import SAME_RECORDS
+from gemel.coordinator.rehearsal.link_truth import evaluate, links_and_pairs, persons_of, summary
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
-from gemel.coordinator.rehearsal.rehearsed_pairs import links_and_pairs, persons_of
 from gemel.coordinator.reports.disclosure import write_risk_report
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 from gemel.coordinator.truth_columns import Truth

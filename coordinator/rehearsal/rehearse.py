@@ -37,9 +37,9 @@ from gemel.coordinator.client.client_configuration import steward_template
 from gemel.coordinator.client.client_configuration import template as coordinator_template
 from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from gemel.coordinator.client.steward_client import Steward
-from gemel.coordinator.client.verdict import verdict_lines
 from gemel.coordinator.computing.computing_screen import DONE
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store

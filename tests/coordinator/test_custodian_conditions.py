@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemel.coordinator.client.custodian_conditions import SILENT_SECONDS, WORDS, condition_lines
-from gemel.coordinator.client.terminal import console, show_projects
+from gemel.coordinator.client.terminal import SILENT_SECONDS, WORDS, condition_lines, console, show_projects
 from gemel.protos.linkage.v1 import project_pb2
 
 NOW = 1_800_000_000

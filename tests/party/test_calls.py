@@ -9,7 +9,7 @@ import pytest
 
 from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.pki.members import Members
-from gemel.party.calls import TYPES, read_to, readers_of
+from gemel.party.comparison import TYPES, read_to, readers_of
 from tests.common.pki.test_members import entries, text_of
 
 

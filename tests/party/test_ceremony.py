@@ -27,7 +27,7 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.membership_file import load_membership
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.custodian.configuration import load_custodian
-from gemel.party.calls import read_to
+from gemel.party.comparison import read_to
 from tests.party.machines import (
     ADDRESS,
     OTHER_DIGITS,

@@ -8,8 +8,9 @@ clerks' and scanners' errors into it, and ``two_files`` makes two overlapping fi
 Everything follows from the :class:`numpy.random.Generator` given: the same seed gives the same people.
 """
 
+from gemel.coordinator.demonstration.people.population import IDENTIFIER, TRUTH, two_files
+
 from .corruption import corrupt, damage
-from .overlap import IDENTIFIER, TRUTH, two_files
 from .population import COLUMNS, generate
 
 __all__ = ["COLUMNS", "IDENTIFIER", "TRUTH", "corrupt", "damage", "generate", "two_files"]

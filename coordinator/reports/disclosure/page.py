@@ -11,15 +11,15 @@ from typing import Any
 
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.language import Language, LanguageCode, day, gettext, in_language, listed
+from gemel.coordinator.reports.disclosure.content import protection
+from gemel.coordinator.reports.disclosure.wording import PHRASES
 from gemel.coordinator.reports.linkage import wording as linkage_wording
 from gemel.coordinator.reports.linkage.charts import Chart
 from gemel.coordinator.reports.linkage.page import FILTERS
 from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, wording
-from .assessment_phrases import PHRASES
 from .content import card, checked, groups, highest_risk_records, options, unjudged
-from .protection import protection
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,

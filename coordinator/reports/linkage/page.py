@@ -15,10 +15,10 @@ from markupsafe import Markup
 from gemel.common.documents.model_document import FieldErrors, KinClass
 from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
+from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons, waterfall_reading
 from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
-from .comparisons import COMMONEST, comparisons, waterfall_reading
 from .content import MISSING, ReportContent
 from .statistics_phrases import PHRASES, STAGES
 

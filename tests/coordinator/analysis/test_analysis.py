@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.common.errors import GemelError
-from gemel.coordinator.analysis.linked_regression import combined_slope, linked_slope
-from gemel.coordinator.analysis.rubin import combined
+from gemel.coordinator.analysis.drawn_estimates import combined, combined_slope, linked_slope
 
 
 def test_rubins_rules_by_hand():

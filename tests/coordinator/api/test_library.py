@@ -20,7 +20,7 @@ from tests.packaging.test_startup import HEAVY
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = (
-    "gemel.coordinator.api.frames",
+    "gemel.coordinator.api.specifications",
     "gemel.coordinator.api.linking",
     "gemel.coordinator.api.specifications",
 )

@@ -13,8 +13,7 @@ import gemel
 from benchmarks.duplicates import copied
 from gemel.common.specification import ReleaseSpec, Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.coordinator.demonstration.people.insured import driver_network, insured_specification, with_traits
 from gemel.coordinator.draft.specification_draft import draft
 
 N, COMMON = 80, 40

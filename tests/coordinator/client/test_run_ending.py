@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemel.coordinator.client.run_ending import HELD, REFUSED, ending_of
+from gemel.coordinator.client.run_progress import HELD, REFUSED, ending_of
 from gemel.protos.linkage.v1 import project_pb2
 
 REASON = "the result was refused: its disclosure risk is above a limit"

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from gemel.coordinator.draft.column_meanings import MEANINGS, meaning_of, part_of_date
+from gemel.coordinator.draft.shared_columns import MEANINGS, meaning_of, part_of_date
 
 
 def test_no_name_means_two_things() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, dump_specification, load_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from gemel.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
+from gemel.coordinator.draft.column_pairs import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.custodian.cleaning import clean
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.draft.expected_recall import CertainMatches
+from gemel.coordinator.draft.blocking_rules import CertainMatches
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.custodian.cleaning import clean
 

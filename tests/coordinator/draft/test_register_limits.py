@@ -6,8 +6,7 @@ import pytest
 
 from gemel.common.parties import Side
 from gemel.common.specification.model.leakage import LeakageSpec
-from gemel.coordinator.draft.judged_rules import JudgedRules
-from gemel.coordinator.draft.register_limits import measured_limits
+from gemel.coordinator.draft.judged_rules import JudgedRules, measured_limits
 from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
 
 

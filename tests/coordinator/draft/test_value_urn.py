@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.coordinator.draft.value_urn import MIN_DISCOUNT, ValueUrn
+from gemel.coordinator.draft.grown_file import MIN_DISCOUNT, ValueUrn
 
 URNS = (ValueUrn(0.6, 3.0), ValueUrn(0.0, 5.0), ValueUrn(-2.0, 16.0))
 

@@ -16,9 +16,9 @@ from gemel.common.records.registry import file_source
 from gemel.common.specification import Specification, dump_specification
 from gemel.coordinator.commands.duplicates import command
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.coordinator.duplicates.own_file import at_home, own_duplicates
+from gemel.coordinator.rehearsal.own_file import at_home, own_duplicates
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 

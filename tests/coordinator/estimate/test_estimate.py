@@ -22,9 +22,15 @@ from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.commands import spec as command
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.coordinator.estimate.candidate_pairs import candidate_pairs
-from gemel.coordinator.estimate.estimate import Columns, Estimate, estimate_of_files, estimate_of_size
-from gemel.coordinator.estimate.limits import CaroleLimits, refuse_exceeded
+from gemel.coordinator.estimate.estimate import (
+    CaroleLimits,
+    Columns,
+    Estimate,
+    estimate_of_files,
+    estimate_of_size,
+    refuse_exceeded,
+)
+from gemel.coordinator.estimate.linkage_cost import candidate_pairs
 from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.records import encode_records

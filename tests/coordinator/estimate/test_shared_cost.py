@@ -14,9 +14,8 @@ from gemel.common.sharing.pair_levels import compare_pairs
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.coordinator.estimate.estimate import Estimate, estimate_of_files, estimate_of_size
-from gemel.coordinator.estimate.limits import CaroleLimits
-from gemel.coordinator.estimate.unit_costs import GATE_BYTES
+from gemel.coordinator.estimate.custodian_cost import GATE_BYTES
+from gemel.coordinator.estimate.estimate import CaroleLimits, Estimate, estimate_of_files, estimate_of_size
 from gemel.custodian.cleaning import clean
 from tests.common.sharing.plain import shares_of
 

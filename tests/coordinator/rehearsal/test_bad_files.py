@@ -14,8 +14,7 @@ from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.specification import dump_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from gemel.coordinator.draft.same_records import SAME_RECORDS
-from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.draft.specification_draft import SAME_RECORDS, draft
 
 
 @pytest.fixture

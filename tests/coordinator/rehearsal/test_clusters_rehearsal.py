@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.duplicates import copied
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into

@@ -13,8 +13,7 @@ from gemel.carole.configuration import load_carole
 from gemel.carole.store.tables import results
 from gemel.common.specification import ReleaseSpec, Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
+from gemel.coordinator.demonstration.people.insured import KEY, driver_network, insured_specification, with_traits
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from gemel.coordinator.truth_columns import Truth

@@ -15,8 +15,7 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification import Specification, specification_digest
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from gemel.coordinator.demonstration.people.disclosure import with_policy
-from gemel.coordinator.demonstration.people.insured import with_traits
+from gemel.coordinator.demonstration.people.insured import with_policy, with_traits
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal import rehearse as rehearsal
 from gemel.coordinator.rehearsal.narration import Narrator

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import driver_network
 from tests.risk.models.bif import pruned, read_bif
 
 

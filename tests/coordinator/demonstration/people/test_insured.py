@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, trait_variables, with_traits
+from gemel.coordinator.demonstration.people.insured import (
+    ALICES,
+    BOBS,
+    KEY,
+    driver_network,
+    trait_variables,
+    with_traits,
+)
 
 
 def test_each_file_has_its_own_traits_and_the_key():

@@ -8,7 +8,7 @@ import pytest
 
 from gemel.common.errors import GemelError
 from gemel.coordinator.demonstration.people import COLUMNS, generate
-from gemel.coordinator.demonstration.people.places import country
+from gemel.coordinator.demonstration.people.names import country
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import gemel.carole.assessment
 import gemel.carole.store.releases
 import gemel.risk.attribution.cell_bounds
 from gemel.coordinator.reports.disclosure import render_risk_report
-from gemel.coordinator.reports.disclosure.assessment_phrases import ACTIONS, METHODS, NO_INTERVALS, REASONS
+from gemel.coordinator.reports.disclosure.wording import ACTIONS, METHODS, NO_INTERVALS, REASONS
 from tests.common.language.pseudo import Marks, marking, unmarked
 
 _BUILT = {"linear programming (", "integer programming ("}

@@ -15,7 +15,7 @@ from gemel.carole.assessment import AssessmentContext, assess
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
-from gemel.coordinator.client.verdict import verdict_lines
+from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.reports.disclosure import render_risk_report, write_risk_report
 from gemel.coordinator.reports.disclosure.content import options
 from gemel.coordinator.reports.disclosure.wording import figure

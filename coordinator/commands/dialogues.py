@@ -1,16 +1,32 @@
-"""A project handed over and taken over by commands: what a terminal shows before and after."""
+"""What the commands of a coordinator and of a steward share: options, confirmations, and what is shown."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from gemel.common.language import LanguageCode
 from gemel.common.parties import Role
+from gemel.common.witnessing.wording import decided_line, released_lines, restored_lines
 from gemel.coordinator.client.connection import client
 from gemel.coordinator.client.ownership import offer_project, offered_project, take_project
 from gemel.coordinator.client.terminal import console, show_mode
 from gemel.protos.linkage.v1 import project_pb2
+
+ReportLanguage = Annotated[
+    LanguageCode, typer.Option("--language", help="Language of the reports; files of data stay English.")
+]
+"""Of a command that has no configuration."""
+
+ConfiguredLanguage = Annotated[
+    LanguageCode | None,
+    typer.Option(
+        "--language",
+        help="Language of the report; by default that of the configuration, which is en where it names none.",
+    ),
+]
 
 
 def hand_over(
@@ -42,3 +58,25 @@ def take_over(config: Path, project: str, *, yes: bool, dry_run: bool = False) -
         if not yes and not dry_run:
             typer.confirm(f"Take {project} over?", abort=True)
         return take_project(found, taken)
+
+
+def decide_restored(
+    config: Path, role: Role, project: str, *, refuse: bool, reason: str, yes: bool, dry_run: bool
+) -> None:
+    """Show what was lost, and accept the restored log for a project or refuse it.
+
+    Raises
+    ------
+    GemelError
+        As `LogReader.restored` and `LogReader.decide`.
+    """
+    with client(config, role, checked=False, dry_run=dry_run) as found:
+        restored = found.log.restored()
+        runs = found.memory.released(project)
+        for line in restored_lines(restored, released_lines(runs)):
+            console.print(line, highlight=False, markup=False)
+        if not yes and not dry_run:
+            word = "Refuse" if refuse else "Accept"
+            typer.confirm(f"{word} the restored log for {project} on behalf of the {role}?", abort=True)
+        status = found.log.decide(project, restored, runs, accept=not refuse, reason=reason)
+    console.print(decided_line(project, list(status.restore_awaits), accepted=not refuse), highlight=False)
