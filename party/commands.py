@@ -37,6 +37,86 @@ Config = Annotated[
 
 
 @app.command()
+def join(
+    folder: Annotated[Path, typer.Argument(help="The party's folder, made if need be: configuration and keys.")],
+    role: Annotated[Role, typer.Option(help="This party's role.")],
+    name: Annotated[str, typer.Option(help="Its name, if not the usual one of the role, such as alice.")] = "",
+    records: Annotated[
+        Path | None, typer.Option(help="Of a custodian: its file, of any kind in docs/custodian.md.")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
+    ] = None,
+    separator: Annotated[str | None, typer.Option(help="Separator of a CSV file; found if not given.")] = None,
+    address: Annotated[
+        str, typer.Option(help="Of the linker: host:port at which the others reach it, and on whose port it listens.")
+    ] = "",
+    host: Annotated[list[str] | None, typer.Option(help="Of the linker: a further host name or address of it.")] = None,
+    data: Data = None,
+    received: Annotated[
+        Path | None, typer.Option(help="The file that the coordinator has sent; requested if not given.")
+    ] = None,
+    digits: Digits = None,
+    cryptography: Annotated[
+        Suite, typer.Option(help="The suite of algorithms that the sealing key is of.")
+    ] = Suite.DEFAULT,
+) -> None:
+    """Join a linkage: keys and a file to send; then, by the file received, everything else up to a configuration.
+
+    It waits for the file in between; ended, it is typed again as it was. Before anything of the file is put into place
+    the digits that others read out have to be typed: a custodian types those of every other member, every other member
+    those of a custodian. They show that both have received the same.
+    """
+    from gemel.party.configurations import PROGRAM, Place
+    from gemel.party.joining import join as take_part
+
+    place = Place(folder.absolute(), name or PROGRAM[role], role, (data or folder).absolute())
+    source = _source(role, records, encoding, separator)
+    reached = _reached(role, address, host or ())
+    take_part(
+        place, address=address, hosts=reached, source=source, received=received, typed=digits or (), suite=cryptography
+    )
+    typer.echo(_next(place))
+
+
+@app.command()
+def convene(
+    folder: Annotated[Path, typer.Argument(help="The coordinator's folder, made if need be: configuration and keys.")],
+    requests: Annotated[list[Path], typer.Argument(help="The files that the other members have sent.")],
+    name: Annotated[str, typer.Option(help="The coordinator's name.")] = Role.COORDINATOR.value,
+    address: Annotated[str, typer.Option(help="Carole's host:port, if not the host in her file at port 7443.")] = "",
+    certificate: Annotated[
+        list[Path] | None, typer.Option(help="A certificate that a member's own authority has issued.")
+    ] = None,
+    authority: Annotated[list[Path] | None, typer.Option(help="The certificate of a member's own authority.")] = None,
+    authority_name: Annotated[
+        str, typer.Option(help="The name of the coordinator's authority in certificates.")
+    ] = "Gemel authority",
+    data: Data = None,
+    digits: Digits = None,
+) -> None:
+    """Make of all members' files the one that everyone receives, and join as the coordinator.
+
+    Certificates are issued by an authority in the coordinator's folder, made now, but for members that bring their own.
+    Ended and typed again with the same files, it goes on with the same.
+    """
+    from gemel.party.configurations import Place
+    from gemel.party.convening import make_and_join
+
+    place = Place(folder.absolute(), name, Role.COORDINATOR, (data or folder).absolute())
+    make_and_join(
+        place,
+        requests,
+        address=address,
+        certificates=certificate or (),
+        authorities=authority or (),
+        authority_name=authority_name,
+        typed=digits or (),
+    )
+    typer.echo(_next(place))
+
+
+@app.command()
 def enrol(
     folder: Annotated[Path, typer.Argument(help="The folder to make.")],
     name: Annotated[str, typer.Option(help="This party's name, such as alice.")],
@@ -279,86 +359,6 @@ Digits = Annotated[
 Data = Annotated[
     Path | None, typer.Option(help="Where its programs write: state, results, a store. Default: the party's folder.")
 ]
-
-
-@app.command()
-def join(
-    folder: Annotated[Path, typer.Argument(help="The party's folder, made if need be: configuration and keys.")],
-    role: Annotated[Role, typer.Option(help="This party's role.")],
-    name: Annotated[str, typer.Option(help="Its name, if not the usual one of the role, such as alice.")] = "",
-    records: Annotated[
-        Path | None, typer.Option(help="Of a custodian: its file, of any kind in docs/custodian.md.")
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
-    ] = None,
-    separator: Annotated[str | None, typer.Option(help="Separator of a CSV file; found if not given.")] = None,
-    address: Annotated[
-        str, typer.Option(help="Of the linker: host:port at which the others reach it, and on whose port it listens.")
-    ] = "",
-    host: Annotated[list[str] | None, typer.Option(help="Of the linker: a further host name or address of it.")] = None,
-    data: Data = None,
-    received: Annotated[
-        Path | None, typer.Option(help="The file that the coordinator has sent; requested if not given.")
-    ] = None,
-    digits: Digits = None,
-    cryptography: Annotated[
-        Suite, typer.Option(help="The suite of algorithms that the sealing key is of.")
-    ] = Suite.DEFAULT,
-) -> None:
-    """Join a linkage: keys and a file to send; then, by the file received, everything else up to a configuration.
-
-    It waits for the file in between; ended, it is typed again as it was. Before anything of the file is put into place
-    the digits that others read out have to be typed: a custodian types those of every other member, every other member
-    those of a custodian. They show that both have received the same.
-    """
-    from gemel.party.configurations import PROGRAM, Place
-    from gemel.party.joining import join as take_part
-
-    place = Place(folder.absolute(), name or PROGRAM[role], role, (data or folder).absolute())
-    source = _source(role, records, encoding, separator)
-    reached = _reached(role, address, host or ())
-    take_part(
-        place, address=address, hosts=reached, source=source, received=received, typed=digits or (), suite=cryptography
-    )
-    typer.echo(_next(place))
-
-
-@app.command()
-def convene(
-    folder: Annotated[Path, typer.Argument(help="The coordinator's folder, made if need be: configuration and keys.")],
-    requests: Annotated[list[Path], typer.Argument(help="The files that the other members have sent.")],
-    name: Annotated[str, typer.Option(help="The coordinator's name.")] = Role.COORDINATOR.value,
-    address: Annotated[str, typer.Option(help="Carole's host:port, if not the host in her file at port 7443.")] = "",
-    certificate: Annotated[
-        list[Path] | None, typer.Option(help="A certificate that a member's own authority has issued.")
-    ] = None,
-    authority: Annotated[list[Path] | None, typer.Option(help="The certificate of a member's own authority.")] = None,
-    authority_name: Annotated[
-        str, typer.Option(help="The name of the coordinator's authority in certificates.")
-    ] = "Gemel authority",
-    data: Data = None,
-    digits: Digits = None,
-) -> None:
-    """Make of all members' files the one that everyone receives, and join as the coordinator.
-
-    Certificates are issued by an authority in the coordinator's folder, made now, but for members that bring their own.
-    Ended and typed again with the same files, it goes on with the same.
-    """
-    from gemel.party.configurations import Place
-    from gemel.party.convening import make_and_join
-
-    place = Place(folder.absolute(), name, Role.COORDINATOR, (data or folder).absolute())
-    make_and_join(
-        place,
-        requests,
-        address=address,
-        certificates=certificate or (),
-        authorities=authority or (),
-        authority_name=authority_name,
-        typed=digits or (),
-    )
-    typer.echo(_next(place))
 
 
 def _source(role: Role, records: Path | None, encoding: str | None, separator: str | None) -> Source | None:

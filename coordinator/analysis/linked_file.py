@@ -9,10 +9,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from dataclasses import field as dataclass_field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -24,6 +23,9 @@ from gemel.common.records.registry import read_table
 from gemel.common.records.table import as_text, numbers_of
 from gemel.common.specification.model.section import folded_label
 from gemel.custodian.steps.coarsened_variables import COARSENING
+
+if TYPE_CHECKING:
+    from polars._typing import JoinStrategy
 
 IDENTIFIER = "identifier"
 IDS = ("link_id", "pair_id")
@@ -158,10 +160,16 @@ def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> p
     variables = [name for name in common if name not in OWN]
     left = left.rename({name: f"{name}_alice" for name in variables})
     right = right.rename({name: f"{name}_bob" for name in variables}).drop([n for n in common if n in OWN])
-    alone = [table for table in (left, right) if table[a.id_column].null_count()]
-    how = {0: "inner", 1: "left" if alone and alone[0] is left else "right", 2: "full"}[len(alone)]
-    found = left.join(right, on=a.keys, how=how, coalesce=True, maintain_order="left_right")  # type: ignore[arg-type]
-    return _ordered(found, a.keys)
+    keep_left, keep_right = (table[a.id_column].null_count() > 0 for table in (left, right))
+    how: JoinStrategy = "inner"
+    if keep_left and keep_right:
+        how = "full"
+    elif keep_left:
+        how = "left"
+    elif keep_right:
+        how = "right"
+    table = left.join(right, on=a.keys, how=how, coalesce=True, maintain_order="left_right")
+    return _ordered(table, a.keys)
 
 
 def _named(share: JoinedShare, side: Side, *, identifiers: bool) -> pl.DataFrame:
@@ -179,11 +187,11 @@ def _ordered(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 def _require_unique(share: JoinedShare) -> None:
     """An id is on one row, unless it is that of a person."""
-    there = share.table.drop_nulls(share.id_column)
-    keys = [*share.keys, IDENTIFIER] if share.persons and IDENTIFIER in there.columns else share.keys
-    if share.persons and IDENTIFIER not in there.columns:
+    rows = share.table.drop_nulls(share.id_column)
+    keys = [*share.keys, IDENTIFIER] if share.persons and IDENTIFIER in rows.columns else share.keys
+    if share.persons and IDENTIFIER not in rows.columns:
         return
-    if repeated := there.height - there.select(keys).n_unique():
+    if repeated := rows.height - rows.select(keys).n_unique():
         raise parameter(
             share.where,
             f"an id of column {share.id_column} is on one row only",
@@ -262,7 +270,7 @@ class LinkedFile:
     provenance
     """
 
-    frame: pl.DataFrame = dataclass_field(repr=False)
+    frame: pl.DataFrame = field(repr=False)
     provenance: Provenance
 
     def write(self, path: Path | str) -> None:

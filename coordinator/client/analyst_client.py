@@ -94,15 +94,7 @@ class ReceivedFile:
 
 
 class Analyst:
-    """An analyst, connected to Carole.
-
-    Parameters
-    ----------
-    own
-        The analyst in the membership list.
-    key
-        Its sealing key.
-    """
+    """An analyst, connected to Carole."""
 
     def __init__(self, connection: Connection, own: Member, key: SealingKey, members: Members) -> None:
         self._connection = connection

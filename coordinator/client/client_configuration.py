@@ -144,18 +144,7 @@ class KeysSection(Configuration):
 
 
 def configured_role(config: Path, what: str) -> Role:
-    """The role of a configuration's member, coordinator or steward.
-
-    Parameters
-    ----------
-    what
-        Who asks, for the error.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION or CERTIFICATE; NOT_ADMITTED for any other role.
-    """
+    """The role of a configuration's member, coordinator or steward."""
     role = _role(config)
     if role not in ROLES:
         raise GemelError(

@@ -40,11 +40,6 @@ def offer_project(
         Of the signer: coordinator, or steward.
     former
         The owner, where a steward signs.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for no reason, or a successor that is no coordinator; what Carole refuses with.
     """
     text = normalized_reason(reason)
     owner = former or found.name
@@ -68,22 +63,7 @@ def offer_project(
 
 @dataclass(frozen=True)
 class OfferedProject:
-    """What a coordinator takes over, as it is read before it is signed.
-
-    Attributes
-    ----------
-    status, text
-        The project's, as Carole has them.
-    spec, digest
-        Of the text: the digest is computed here, not taken on trust from the other side.
-    offered
-        The signature of the offer that is taken.
-    sentences
-        Who offers it and why, and of a later epoch who opened it and why: a sentence each, the offer's signature
-        verified.
-    epoch_reason
-        Of the present epoch; empty for the first.
-    """
+    """What a coordinator takes over, as it is read before it is signed."""
 
     status: project_pb2.ProjectStatus
     text: str
@@ -95,13 +75,7 @@ class OfferedProject:
 
 
 def offered_project(found: Client, project: str) -> OfferedProject:
-    """What would be taken over now.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE or AUDIT for an offer that its signer has not signed.
-    """
+    """What would be taken over now."""
     stub = found.connection.stub(coordination_pb2_grpc.CoordinationStub)
     shown = found.connection.call(
         stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=_ATTEMPTS
@@ -122,13 +96,7 @@ def offered_project(found: Client, project: str) -> OfferedProject:
 
 
 def take_project(found: Client, taken: OfferedProject) -> project_pb2.ProjectStatus:
-    """Sign what was read, and a consent to the project's specification, and send both; the project's status after it.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED or SIGNATURE: Carole's, also where it is no longer what was read.
-    """
+    """Sign what was read and a consent to the project's specification, and send both; the project's status after."""
     project, epoch = taken.status.project, taken.status.epoch
     statement = TakeOver(project, taken.status.owner, found.name, _seen(found), taken.offered)
     request = coordination_pb2.TakeOverRequest(

@@ -22,13 +22,7 @@ REFUSED = 4
 
 
 def ending_of(status: project_pb2.ProjectStatus) -> tuple[int, str]:
-    """The exit code of a project whose newest run has ended, and a line for its result; 0 and none if it is neither.
-
-    Parameters
-    ----------
-    status
-        The project as Carole reports it after the run.
-    """
+    """The exit code of a project whose newest run has ended, and a line for its result; 0 and none if it is neither."""
     name = status.project
     if status.state == project_pb2.PROJECT_STATE_HELD:
         return HELD, f"HELD: the result of {name} waits for a steward; `gemel project report {name}` shows why"
@@ -91,18 +85,7 @@ def bars(*, disable: bool = False) -> Progress:
 def follow_run(
     coordinator: Coordinator, project: str, run: str, check: Callable[[], None] | None = None
 ) -> project_pb2.RunStatus:
-    """Show a run's progress until it ends; in modes block_keyed and shared, resolve the records when it waits for it.
-
-    Parameters
-    ----------
-    check
-        Called whenever the run has been looked at: raises where it would wait for another party in vain.
-
-    Raises
-    ------
-    GemelError
-        If there is no run, or when it has failed; what `check` raises.
-    """
+    """Show a run's progress until it ends; in modes block_keyed and shared, resolve the records when it waits."""
     if not run:
         raise GemelError(
             ErrorCode.NOT_FOUND, "the project has no run yet", where=project, remedy=f"gemel project start {project}"
@@ -171,23 +154,7 @@ _BEFORE_RUN = (
 
 
 def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> int:
-    """Create and approve a project, wait for the custodians, start a run, follow it, and wait for a steward if held.
-
-    Parameters
-    ----------
-    spec, text
-        The specification, and the same as it is written. A project of this specification that is there goes on.
-
-    Returns
-    -------
-    int
-        0 once it is released; the exit code `REFUSED` if it was refused.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if the project has another specification; WRONG_STATE for a run that fails, or an erased project.
-    """
+    """Create and approve a project, wait for the custodians, start a run, follow it, and wait for a steward if held."""
     name, digest = spec.project, specification_digest(spec)
     status = _there(coordinator, name, text, digest)
     if status.state == project_pb2.PROJECT_STATE_DRAFT:

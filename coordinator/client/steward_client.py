@@ -23,19 +23,7 @@ from gemel.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, ste
 
 
 class Steward:
-    """Reads and decides at Carole.
-
-    Parameters
-    ----------
-    connection
-        A channel to Carole with the steward's certificate.
-    identity
-        Signs decisions.
-    linker
-        Whose signature the audit log's checkpoints must have.
-    released
-        Verifies and keeps which runs are released; None where nothing outlives the process.
-    """
+    """Reads and decides at Carole."""
 
     def __init__(
         self, connection: Connection, identity: Identity, linker: PublicIdentity, released: ReleasedRuns | None = None

@@ -56,13 +56,7 @@ _UNDER_WAY = frozenset(
 
 
 def condition_lines(status: project_pb2.ProjectStatus, now: float | None = None) -> Iterator[str]:
-    """A line for each custodian that has declined, and for each that the project waits for, with the time since when.
-
-    Parameters
-    ----------
-    now
-        Seconds since 1970; the present by default.
-    """
+    """A line for each custodian that has declined, and for each that the project waits for, since when."""
     moment = time.time() if now is None else now
     for side in status.sides:
         name = _NAMES.get(side.side, "A custodian")

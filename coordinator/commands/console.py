@@ -7,16 +7,11 @@ from typing import Annotated
 
 import typer
 
+from gemel.coordinator.commands.dialogues import MemberConfig
+
 
 def command(
-    config: Annotated[
-        Path,
-        typer.Option(
-            "--config",
-            help="The configuration of a coordinator or a steward.",
-            envvar=["GEMEL_CONSOLE", "GEMEL_COORDINATOR", "GEMEL_STEWARD"],
-        ),
-    ] = Path("coordinator.yaml"),
+    config: MemberConfig = Path("coordinator.yaml"),
     listen: Annotated[
         str | None,
         typer.Option(help="Host and port, in place of the configuration's; by default loopback and any free port."),

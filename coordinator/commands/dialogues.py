@@ -1,19 +1,22 @@
-"""What the commands of a coordinator and of a steward share: options, confirmations, and what is shown."""
+"""What the commands of a coordinator and of a steward share: options, confirmations, and what is shown.
+
+Modules are imported when a command runs, so that help is instant.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gemel.common.json_output import print_json
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Role
-from gemel.common.witnessing.wording import decided_line, released_lines, restored_lines
-from gemel.coordinator.client.connection import client
-from gemel.coordinator.client.ownership import offer_project, offered_project, take_project
-from gemel.coordinator.client.terminal import console, show_mode
-from gemel.protos.linkage.v1 import project_pb2
+
+if TYPE_CHECKING:
+    from gemel.protos.linkage.v1 import project_pb2
 
 ReportLanguage = Annotated[
     LanguageCode, typer.Option("--language", help="Language of the reports; files of data stay English.")
@@ -27,49 +30,67 @@ ConfiguredLanguage = Annotated[
         help="Language of the report; by default that of the configuration, which is en where it names none.",
     ),
 ]
+MemberConfig = Annotated[
+    Path,
+    typer.Option(
+        "--config",
+        help="The configuration of a coordinator or a steward.",
+        envvar=["GEMEL_CONSOLE", "GEMEL_COORDINATOR", "GEMEL_STEWARD"],
+    ),
+]
+RiskFolder = Annotated[Path, typer.Option("--out", help="Folder for assessment.json and risk.html.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")]
+RefuseRestored = Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")]
+RefusalReason = Annotated[str, typer.Option("--reason", help="Why it is refused: a sentence, for the audit log.")]
+RESULTS = Path("results")
+
+
+def show(
+    projects: Iterable[project_pb2.ProjectStatus],
+    as_json: bool,
+    certificates: Iterable[project_pb2.EndingCertificate] = (),
+) -> None:
+    """Projects as a table, or as a document."""
+    from gemel.coordinator.client.terminal import projects_document, show_endings, show_projects
+
+    if as_json:
+        print_json(projects_document(projects, certificates))
+        return
+    show_projects(projects)
+    show_endings(certificates)
 
 
 def hand_over(
-    config: Path, role: Role, project: str, successor: str, reason: str, *, former: str = "", dry_run: bool = False
-) -> project_pb2.ProjectStatus:
-    """Offer a project, and name the next command; parameters and errors as `offer_project`.
+    config: Path,
+    role: Role,
+    project: str,
+    successor: str,
+    reason: str,
+    *,
+    former: str = "",
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Offer a project, show it, and name the next command."""
+    from gemel.coordinator.client.connection import client
+    from gemel.coordinator.client.ownership import offer_project
+    from gemel.coordinator.client.terminal import console
 
-    Parameters
-    ----------
-    dry_run
-        Show what would be sent, and send nothing.
-    """
     with client(config, role, dry_run=dry_run) as found:
         status = offer_project(found, role, project, successor, reason, former=former)
     if status.successor:
         console.print(f"Next: {successor} runs `gemel project take-over {project}`.", highlight=False)
-    return status
-
-
-def take_over(config: Path, project: str, *, yes: bool, dry_run: bool = False) -> project_pb2.ProjectStatus:
-    """Show what is taken over, and take it over once that is confirmed; errors as `offered_project` and
-    `take_project`."""
-    with client(config, Role.COORDINATOR, dry_run=dry_run) as found:
-        taken = offered_project(found, project)
-        show_mode(taken.spec)
-        console.print(f"Taking over {project}, and consenting to specification {taken.digest.hex()}", highlight=False)
-        for sentence in taken.sentences:
-            console.print(sentence, highlight=False, markup=False)
-        if not yes and not dry_run:
-            typer.confirm(f"Take {project} over?", abort=True)
-        return take_project(found, taken)
+    show([status], as_json)
 
 
 def decide_restored(
     config: Path, role: Role, project: str, *, refuse: bool, reason: str, yes: bool, dry_run: bool
 ) -> None:
-    """Show what was lost, and accept the restored log for a project or refuse it.
+    """Show what was lost, and accept the restored log for a project or refuse it."""
+    from gemel.common.witnessing.wording import decided_line, released_lines, restored_lines
+    from gemel.coordinator.client.connection import client
+    from gemel.coordinator.client.terminal import console
 
-    Raises
-    ------
-    GemelError
-        As `LogReader.restored` and `LogReader.decide`.
-    """
     with client(config, role, checked=False, dry_run=dry_run) as found:
         restored = found.log.restored()
         runs = found.memory.released(project)

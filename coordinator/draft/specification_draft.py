@@ -235,13 +235,7 @@ def draft(
 
 
 def drafted_mode(mode: str | None, where: str) -> Mode | None:
-    """The mode of a draft by its name; None where none is asked for.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for another mode.
-    """
+    """The mode of a draft by its name; None where none is asked for."""
     for known in DRAFTED:
         if mode == known:
             return known

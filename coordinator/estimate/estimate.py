@@ -14,7 +14,9 @@ from pydantic import ValidationError
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine.run.memory import mebibytes
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
-from gemel.common.parties import Side
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Members
+from gemel.common.pki.sealing_renewal import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import file_source, read_source
 from gemel.common.specification import Specification
@@ -275,13 +277,7 @@ Frames = tuple[pl.DataFrame, pl.DataFrame]
 def both_files(
     alice: Path | None, bob: Path | None, encoding: Sequence[str] | None, separator: Sequence[str] | None
 ) -> Frames:
-    """Both files, whose form is shown where it is unusual.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if one is missing; as `read_source`.
-    """
+    """Both files, whose form is shown where it is unusual."""
     if alice is None or bob is None:
         raise parameter(
             "--alice" if alice is None else "--bob",
@@ -302,14 +298,33 @@ def cleaned_columns(spec: Specification, frames: Frames) -> dict[Side, Mapping[s
 
 
 def show_estimate(estimate: Estimate, *, refuse: bool = True) -> None:
-    """Print an estimate.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_LIMIT, MEMORY or PARAMETER where it exceeds a limit, unless it is not to be refused.
-    """
+    """Print an estimate."""
     for line in estimate.lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if refuse:
         refuse_exceeded(estimate.exceeded)
+
+
+def lacking_members(spec: Specification, members: Members) -> list[str]:
+    """What the membership list lacks for a specification; Carole refuses to create its project then."""
+    warnings = [
+        f"WARNING: cryptography: approved, and the sealing key of {name} is of the default suite: Carole refuses the"
+        f" project. Have it {APPROVED_RENEWAL}."
+        for name in sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
+    ]
+    if spec.mode == "shared":
+        computing = ((Role.COORDINATOR, spec.compute.coordinator), (Role.STEWARD, spec.compute.steward))
+        warnings += [
+            f"WARNING: compute.{role}: the membership list has no {role} of the name {name}: no run of mode shared"
+            " could be made. Make it a member, or name another."
+            for role, name in computing
+            if name not in {member.name for member in members.with_role(role)}
+        ]
+    stewards = len(members.with_role(Role.STEWARD))
+    signatures = 1 if spec.assessment is None else spec.assessment.signatures
+    if 1 < signatures > stewards:
+        warnings.append(
+            f"WARNING: assessment.signatures: {signatures} stewards must sign, and the membership list has {stewards}:"
+            " Carole refuses the project. Make another steward a member, or set `signatures: 1`."
+        )
+    return warnings

@@ -31,17 +31,7 @@ CURVE_POINTS = 400
 
 
 def evaluate(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl.DataFrame) -> EvaluationDocument:
-    """The evaluation, which becomes ``evaluation.json``.
-
-    Parameters
-    ----------
-    links
-        The decision: columns ``alice`` and ``bob``, the custodians' identifiers.
-    pairs
-        Every pair kept, with ``link_probability``; the curve and the best threshold are drawn from these.
-    alice, bob
-        Columns ``identifier`` and ``person`` of each file.
-    """
+    """The evaluation, which becomes ``evaluation.json``."""
     person_a, person_b = _numbered(alice, bob)
     n_matches = number_of_matches(person_a, person_b)
 

@@ -49,25 +49,7 @@ class OwnDuplicates:
 def own_duplicates(
     source: Source, spec: Specification, side: Side, resources: Resources, progress: Progress
 ) -> OwnDuplicates:
-    """Find the people who are in a file more than once.
-
-    Parameters
-    ----------
-    source : Source
-        CSV or Parquet.
-    spec : Specification
-        Its fields, blocking rules, model and threshold; in mode block_keyed its rules block, as in mode open.
-    side : Side
-        Whose columns the file has.
-    resources : Resources
-    progress : callable
-        Called with a stage and the fraction of it done.
-
-    Raises
-    ------
-    GemelError
-        As `read_cleaned` and `deduplicate`.
-    """
+    """Find the people who are in a file more than once."""
     started = time.perf_counter()
     spec = at_home(spec)
     read = read_cleaned(source, spec, side)
@@ -110,17 +92,7 @@ def _persons(found: Deduplication, identifiers: pl.Series, order: NDArray[np.int
 def write_duplicates(
     folder: Path, name: str, spec: Specification, found: OwnDuplicates, language: LanguageCode = "en"
 ) -> None:
-    """Write ``persons.csv``, ``model.json``, ``linkage.json`` and ``report.html``.
-
-    Parameters
-    ----------
-    folder : Path
-        Exists.
-    name : str
-        What the report calls the file.
-    language
-        Of the report.
-    """
+    """Write ``persons.csv``, ``model.json``, ``linkage.json`` and ``report.html``."""
     found.persons.write_csv(folder / "persons.csv")
     (folder / "model.json").write_bytes(found.statistics.model.written())
     (folder / "linkage.json").write_bytes(found.statistics.linkage.written())

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from benchmarks._claimed_dis import combination_counts, dis_coverage, dis_coverages, dis_table
 from benchmarks._public_populations import EUSILC_P
+from benchmarks.claimed_risk import combination_counts, dis_coverage, dis_coverages, dis_table
 from gemel.risk.identification import KeyFile, file_measures
 
 

@@ -199,17 +199,7 @@ _COMMENTS = {
 def with_policy(
     spec: Specification, comments: dict[str, str], records: tuple[int, int, int]
 ) -> tuple[Specification, dict[str, str]]:
-    """A specification of the demonstration with its variables and its policy, and comments on both.
-
-    Parameters
-    ----------
-    spec
-        Of files that `with_traits` gives their traits.
-    comments
-        On the specification, for `dump_specification`.
-    records
-        In Alice's file, in Bob's, and in both.
-    """
+    """A specification of the demonstration with its variables and its policy, and comments on both."""
     roles = dict.fromkeys(KEYS, "key") | dict.fromkeys(SENSITIVE, "sensitive")
     variables = [
         VariableSpec.model_validate({**variable, "role": roles.get(variable["name"], "other")})

@@ -39,15 +39,6 @@ class Figure:
 def write_report(path: Path, content: ReportContent, language: LanguageCode = "en") -> None:
     """Write the report as one HTML file that needs nothing else.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file; it appears whole or not at all, and replaces an earlier one.
-    content : ReportContent
-        What the report shows.
-    language
-        Of the report; the documents stay English.
-
     Notes
     -----
     About two seconds, nearly all in drawing; the cost does not depend on the number of records.

@@ -73,7 +73,7 @@ def table_1() -> None:
 
 def main(arguments: list[str]) -> int:
     """Run all three."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks attribution", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research tables", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="time for the bounds of each table")
     options = parser.parse_args(arguments)
     bound_tables(options.seconds)

@@ -1,7 +1,7 @@
 """The linker as an intruder, on Smith and Elliot's files: claims beside the truth, perturbation, dummy records.
 
 An intruder knows 400 people by surname, driving quality and six more of their variables; 600 records are released with
-four other variables, a fifth of their keys wrong, 240 of them of people he knows. ``python -m benchmarks intruder
+four other variables, a fifth of their keys wrong, 240 of them of people he knows. ``python -m research intruder
 --write`` makes the page.
 """
 
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from benchmarks._options import study_options
 from gemel.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
 from gemel.carole.intruder.attack_assessment import judged
 from gemel.carole.intruder.dummies import Kind
+from research import study_options
 from research.se17 import FROM_A, FROM_B, drawn_files
 
 Attack = Callable[[AttackedFiles], Suspicions]
@@ -139,7 +139,7 @@ def page(
     lines = [
         "# The linker as an intruder",
         "",
-        f"`python -m benchmarks intruder --write` makes this page (seed {seed}); `tests/carole/intruder` checks the "
+        f"`python -m research intruder --write` makes this page (seed {seed}); `tests/carole/intruder` checks the "
         "attack. `gemel intrude` does the same to a release of your own.",
         "",
         "Smith and Elliot (2017, section 3.1) measure identification risk by an attack with linkage on a release. "
