@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from sqlalchemy import select
 
-import alice
-import bob
 from benchmarks._chaos_metrics import Page, compared
+from gemel.alice import PARTY as ALICE
+from gemel.bob import PARTY as BOB
 from gemel.carole.configuration import CaroleConfiguration, load_carole
 from gemel.carole.configuration import template as carole_yaml
 from gemel.carole.store import audit
@@ -38,7 +38,7 @@ from gemel.coordinator.demonstration.people.insured import trait_variables, with
 from gemel.coordinator.rehearsal.processes import ServiceProcess, make_store
 from gemel.custodian.templates import custodian_yaml
 
-CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
+CUSTODIANS = {Side.ALICE: ALICE, Side.BOB: BOB}
 SERVICES = ("carole", "alice", "bob")
 ROLES = {"Age": "key", "SocioEcon": "key", "RiskAversion": "sensitive"}
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-import alice
+from gemel.alice import PARTY as ALICE
 from gemel.carole.configuration import load_carole
 from gemel.carole.configuration import template as carole_template
 from gemel.command import app
@@ -95,7 +95,7 @@ CONFIGURATIONS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "custodian": (
         load_custodian,
         custodian_yaml(
-            alice.PARTY,
+            ALICE,
             carole="carole.example.org:7443",
             peer_fingerprint="0000 " * 15 + "0000",
             source={"csv": {"path": "a.csv"}},
