@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.documents.statistics_document import StatisticsDocument
@@ -47,16 +47,8 @@ class ReleasedRuns:
     def note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         """Keep the released runs among these; in the state RELEASED the newest run is the released one.
 
-        A run that is not known yet is verified first: nothing is shown as released that is not so in the log.
-
-        Raises
-        ------
-        GemelError
-            As `LogReader.check_release`.
-
-        Notes
-        -----
-        One call for each run that is new.
+        A run that is not known yet is verified first, by a call each: nothing is shown as released that is not so in
+        the log.
         """
         for status in statuses:
             if status.state != project_pb2.PROJECT_STATE_RELEASED or not status.run.run:
@@ -73,16 +65,8 @@ class ReleasedRuns:
 class Coordinator:
     """Drives projects at Carole.
 
-    Parameters
-    ----------
-    connection
-        A channel to Carole with the coordinator's certificate.
-    identity
-        The Ed25519 identity that signs the coordinator's approvals.
-    resolver
-        What opens handles in mode block_keyed; None where no run is to be resolved here.
-    released
-        Verifies and keeps which runs are released; None where nothing outlives the process.
+    `identity` signs approvals; `resolver` opens handles in mode block_keyed, where runs are resolved here; `released`
+    verifies and keeps which runs are released, where something outlives the process.
     """
 
     def __init__(
@@ -103,8 +87,7 @@ class Coordinator:
     def create(self, specification: str) -> project_pb2.ProjectStatus:
         """Create the project that a specification describes."""
         request = coordination_pb2.CreateProjectRequest(specification=specification)
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.CreateProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.CreateProject, request)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> project_pb2.ProjectStatus:
         """Sign the specification with `digest` on the coordinator's behalf, for an epoch of the project."""
@@ -114,14 +97,12 @@ class Coordinator:
             signature=self._identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, digest, epoch)),
             epoch=epoch,
         )
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.ApproveProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.ApproveProject, request)
 
     def amend(self, specification: str) -> project_pb2.ProjectStatus:
         """Put another specification with the same encoding in the place of a project's."""
         request = coordination_pb2.AmendProjectRequest(specification=specification)
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.AmendProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.AmendProject, request)
 
     def open_epoch(self, project: str, epoch: int, encoding_digest: bytes, reason: str) -> project_pb2.ProjectStatus:
         """Open the project's next epoch, signed."""
@@ -132,8 +113,7 @@ class Coordinator:
             reason=text,
             signature=sign_new_epoch(self._identity, project, encoding_digest, epoch, text),
         )
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.NewEpoch, request, attempts=3).status
-        return status
+        return self._status(self._stub.NewEpoch, request)
 
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
         """A project's status and its specification."""
@@ -154,12 +134,12 @@ class Coordinator:
             )
             return response
 
-        found: list[project_pb2.ProjectStatus] = []
+        projects: list[project_pb2.ProjectStatus] = []
         for response in every_page(request, "list of projects"):
             self._note(response.projects)
             self.certificates = list(response.certificates)
-            found += response.projects
-        return found[::-1]
+            projects += response.projects
+        return projects[::-1]
 
     @property
     def shared_request(self) -> str:
@@ -218,6 +198,11 @@ class Coordinator:
             self._released.note_fetched(project, run, fetch.root)
         return StatisticsDocument.read(bytes(text), "statistics")
 
+    def _status(self, method: Any, request: Any) -> project_pb2.ProjectStatus:
+        """The project's status after a call that changes it."""
+        status: project_pb2.ProjectStatus = self._connection.call(method, request, attempts=3).status
+        return status
+
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         if self._released is not None:
             self._released.note(statuses)
@@ -237,5 +222,4 @@ class Coordinator:
     def erase(self, project: str) -> project_pb2.ProjectStatus:
         """Destroy the keys of everything uploaded to a project. Cannot be undone."""
         request = coordination_pb2.EraseProjectRequest(project=project)
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.EraseProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.EraseProject, request)

@@ -38,7 +38,7 @@ KINDS = ("yaml", "json", "python")
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
-    "analysing": "tests/coordinator/analysis/test_analysing.py",
+    "analysing": "tests/coordinator/analysis/test_drawn_estimates.py",
     "audit-log": "tests/carole/store/test_audit_export.py",
     "certificates": "tests/deploy/test_own_pki.py",
     "cluster": "tests/deploy/test_cluster.py",

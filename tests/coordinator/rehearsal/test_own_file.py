@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from benchmarks.duplicates import copied
 from gemel.carole.engine import Resources
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.records.registry import file_source
@@ -19,6 +21,7 @@ from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.own_file import at_home, own_duplicates
+from tests.specifications import heading
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 
@@ -92,3 +95,21 @@ def test_a_file_without_the_specifications_identifier_is_refused(
     with pytest.raises(GemelError) as caught:
         own_duplicates(file_source(path), spec, Side.ALICE, ENOUGH, lambda stage, done: None)
     assert caught.value.code is ErrorCode.FIELD_MISSING
+
+
+FIELDS = ", ".join(f"{{name: {name}, kind: name}}" for name in ("surname", "given", "town"))
+
+
+def test_the_form_is_stated_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "linkage.yaml").write_text(
+        f"{heading('own')}fields: [{FIELDS}]\nretention: {{uploads_days: 1, results_days: 1, maps_days: 1}}\n"
+    )
+    (tmp_path / "people.csv").write_bytes("id;surname;given;place\n1;Müller;Ann;Köln\n".encode("cp1252"))
+    arguments = ["duplicates", str(tmp_path / "people.csv"), "--spec", str(tmp_path / "linkage.yaml"), "--out", "out"]
+    found = CliRunner().invoke(app, arguments)
+    assert 'people.csv is read as cp1252, separated by ";"' in " ".join(found.output.split())
+    assert isinstance(found.exception, GemelError)
+    assert "there is no column 'town'" in str(found.exception), "the other columns were found"
+    wrong = CliRunner().invoke(app, [*arguments, "--encoding", "utf-8"])
+    assert isinstance(wrong.exception, GemelError)
+    assert wrong.exception.code is ErrorCode.TEXT_ENCODING
