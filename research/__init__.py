@@ -1,4 +1,4 @@
-"""The experiments of the source papers, done again, and the pages that show their numbers beside ours."""
+"""Experiments of the source papers done again, and studies of how often estimates hold, with the pages that show them."""
 
 from __future__ import annotations
 

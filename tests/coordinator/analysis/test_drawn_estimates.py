@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.linked_analysis import ANALYSES, study
 from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.specification import load_specification
 from gemel.coordinator.analysis.drawn_estimates import combined, combined_slope, linked_slope
+from research.linked_analysis import ANALYSES, study
 
 
 def test_rubins_rules_by_hand():

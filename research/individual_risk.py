@@ -1,4 +1,4 @@
-"""Individual risk by weights beside the truth, on public populations: ``python -m benchmarks individual_risk``.
+"""Individual risk by weights beside the truth, on public populations: ``python -m research individual_risk``.
 
 Simple random samples, each record with the weight N/n: the mean E[1/F | f] of all records and of sample uniques, beside
 the mean of 1/F. The method has no constants, and nothing was tuned on any of these populations.
@@ -31,7 +31,7 @@ def means(population: PublicPopulation, keys: str, fraction: float, samples: int
 
 def main(arguments: list[str]) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks individual_risk", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research individual_risk", description=__doc__)
     parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--fractions", type=float, nargs="+", default=[0.01, 0.05])
     options = parser.parse_args(arguments)

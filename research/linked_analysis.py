@@ -1,4 +1,4 @@
-"""A regression on linked records, a twentieth of them wrong: ``python -m benchmarks linked_analysis``.
+"""A regression on linked records, a twentieth of them wrong: ``python -m research linked_analysis``.
 
 x is in one file and y in the other. Two files are linked by few fields, so that about 5 % of the links are wrong, and
 the slope of y on x is estimated from the links taken for the truth, from the most probable of them, from all with their
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from benchmarks.draws import Drawn, linked
 from gemel.coordinator.analysis.drawn_estimates import Combined, combined_slope
+from research.draws import Drawn, linked
 
 LEVELS, ERROR = (60, 30, 14), 0.06
 """Values of each compared field, and how often one is another in the second file: links of precision near .95."""
@@ -80,7 +80,7 @@ def study(runs: int, draws: int, n: int, common: int, slope: float) -> list[floa
 
 def main(arguments: list[str]) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks linked_analysis", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research linked_analysis", description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--records", type=int, default=240)

@@ -1,4 +1,4 @@
-"""What a dependence of two fields does where `model.dependence` is none: ``python -m benchmarks ignored_dependence``.
+"""What a dependence of two fields does where `model.dependence` is none: ``python -m research ignored_dependence``.
 
 Two files of 400 people, half of them in both, compared by four fields: one of 150 values, one of two or more that
 depends on the first (as sex on the given name), one of 12 values and one of 6 or 30. The second follows from the first
@@ -54,7 +54,7 @@ def ratio(values: int, follows: float) -> float:
 
 def main(arguments: Sequence[str]) -> int:
     """Link, judge, print a table in Markdown."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks ignored_dependence", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research ignored_dependence", description=__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="pairs of files of each kind")
     options = parser.parse_args(arguments)
     columns = [f"{what}, {name}" for name, *_ in MODELS for what in ("claimed", "precision")]

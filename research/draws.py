@@ -1,4 +1,4 @@
-"""Draws of the whole linkage: against enumeration, and the coverage of a slope: ``python -m benchmarks draws``.
+"""Draws of the whole linkage: against enumeration, and the coverage of a slope: ``python -m research draws``.
 
 First link probabilities on dense graphs of five records a side, every matching enumerated: by belief propagation, as
 they are given, and by the Markov chain. Then the coverage of the 95 % interval of a slope, x being in one file and y in
@@ -146,7 +146,7 @@ def coverage(runs: int, draws: int, n: int, common: int, slope: float) -> None:
 
 def main(arguments: list[str]) -> int:
     """Print both tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks draws", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research draws", description=__doc__)
     parser.add_argument("--graphs", type=int, default=200)
     parser.add_argument("--sweeps", type=int, default=20_000)
     parser.add_argument("--runs", type=int, default=200)

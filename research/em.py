@@ -187,7 +187,7 @@ def _peak() -> int:
 
 def main(arguments: list[str]) -> int:
     """Run all three."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks em", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research em", description=__doc__)
     parser.add_argument("--pairs", type=float, default=1e9, help="pairs streamed")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of the first measurement")
     parser.add_argument("--threads", type=int, default=2)

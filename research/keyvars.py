@@ -1,4 +1,4 @@
-"""Key variable mapping: an environment like the thesis's, and growth: ``python -m benchmarks keyvars``.
+"""Key variable mapping: an environment like the thesis's, and growth: ``python -m research keyvars``.
 
 The thesis's environment: Age in almost 200 forms, 61 leaves, 5 distinct codings of which one is arbitrary precision, 4
 harmonisations, H7.001 of C9.001 and C45.001, H3.001 of these and C7.001. It does not state what the codings were; these
@@ -134,7 +134,7 @@ def measured(made: Environment, *, thesis: bool) -> dict[str, float]:
 
 def main(arguments: list[str]) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks keyvars", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research keyvars", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--forms", type=int, default=10_000, help="forms of the largest environment")
     options = parser.parse_args(arguments)
