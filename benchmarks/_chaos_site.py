@@ -28,10 +28,9 @@ from gemel.carole.store.release_record import COUNTS
 from gemel.carole.store.tables import payloads, results
 from gemel.common.audit import AuditEntry
 from gemel.common.errors import GemelError
-from gemel.common.parties import Side
+from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.provisioning import provision
-from gemel.coordinator.client.client_configuration import steward_template
 from gemel.coordinator.client.client_configuration import template as coordinator_yaml
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
@@ -93,7 +92,7 @@ class Site:
         self.configs = {name: self.folders[name] / f"{name}.yaml" for name in (*SERVICES, "coordinator", "steward")}
         self.configs["carole"].write_text(carole_yaml(address, observability=self.page))
         self.configs["coordinator"].write_text(coordinator_yaml(address))
-        self.configs["steward"].write_text(steward_template(address))
+        self.configs["steward"].write_text(coordinator_yaml(address, role=Role.STEWARD))
         for side, frame in zip(Side, files, strict=True):
             source = root / f"{side}.csv"
             frame.drop(TRUTH).write_csv(source)

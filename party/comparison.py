@@ -4,8 +4,6 @@ What other members read out has to be typed: a question that is answered by "yes
 member has digits of its own, and is shown no others: what it types was read out to it. So no one has to wait for
 another, and the calls may be made in any order, or in one.
 
-Whose digits each member types before anything of the list counts.
-
 A custodian types those of every other member, every other member those of a custodian. Each member has checked its own
 entry, so whoever has the digits of a member's list has that member's true keys; and a custodian who is honest has found
 that all who are honest have the same list, whatever the coordinator and the other custodian do together. If members

@@ -1,4 +1,4 @@
-"""Experiments of the source papers done again, and studies of how often estimates hold, with the pages that show them."""
+"""Experiments of the source papers done again, and studies of how often estimates hold, with their pages."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ With estimates Q_k and their variances U_k,
 
 B being the variance of the Q_k: what is uncertain within a linkage, and what is uncertain about the linkage.
 
-A regression line between a variable of one file and a variable of the other, over the pairs of one drawn linkage.
-
-Draws are made without knowing x and y. In a false link they have nothing to do with each other, so that the slope over
-a draw's pairs is too small by the share of false links, in every draw alike: Rubin's rules do not mend a bias. But how
-probable each link is, is known. With x and y taken from their means and P the probability of a pair's link,
+A regression of a variable of one file on a variable of the other, over the pairs of a drawn linkage, is corrected
+first: draws are made without knowing x and y. In a false link they have nothing to do with each other, so that the
+slope over a draw's pairs is too small by the share of false links, in every draw alike: Rubin's rules do not mend a
+bias. But how probable each link is, is known. With x and y taken from their means and P the probability of a pair's
+link,
 
 .. math:: \hat\beta = \sum x y / \sum P x^2
 

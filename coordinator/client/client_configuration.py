@@ -19,42 +19,24 @@ from gemel.common.pki.list_pin import ListDigest, ListPin, pin_line
 from gemel.common.web.console_configuration import ConsoleConfiguration
 from gemel.party.configurations import Joined
 
-TEMPLATE = """\
-# The linkage coordinator: drives projects at Carole, sees no signature and no record.
+_TEMPLATE = """\
+# {heading}
 version: 1
 carole:
-  address: {address}
+  address: "{address}"
 keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
 {pin}
-state: {state}  # folder in which it keeps what it has seen of Carole's audit log
-observability:
+{state}observability:
   share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
 """
-
-
-STEWARD_TEMPLATE = """\
-# The data steward: reads reports on disclosure risk and decides on results that the policy holds; sees no record.
-version: 1
-carole:
-  address: {address}
-keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
-{pin}
-state: {state}  # folder in which it keeps what it has seen of Carole's audit log
-observability:
-  share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
-"""
-
-
-ANALYST_TEMPLATE = """\
-# An analyst: receives columns of linked records that a specification grants it, sealed to its key by the custodians.
-version: 1
-carole:
-  address: {address}
-keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
-{pin}
-observability:
-  share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
-"""
+_STATE = "state: {state}  # folder in which it keeps what it has seen of Carole's audit log\n"
+_HEADINGS = {
+    Role.COORDINATOR: "The linkage coordinator: drives projects at Carole, sees no signature and no record.",
+    Role.STEWARD: "The data steward: reads reports on disclosure risk and decides on results that the policy holds; "
+    "sees no record.",
+    Role.ANALYST: "An analyst: receives columns of linked records that a specification grants it, sealed to its key by"
+    " the custodians.",
+}
 
 
 class CaroleAddress(Configuration):
@@ -96,34 +78,29 @@ def report_language(config: Path, given: LanguageCode | None) -> LanguageCode:
     return given or load_configuration(config, CoordinatorConfiguration).language
 
 
-def template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:
-    """A commented ``coordinator.yaml`` for the Carole at `address`; folders are relative to it or absolute.
+def template(
+    address: str, *, keys: str = ".", state: str = ".", members_digest: str = "", role: Role = Role.COORDINATOR
+) -> str:
+    """A commented configuration for the Carole at `address`; folders are relative to it or absolute.
 
-    Parameters
-    ----------
-    members_digest
-        Of the membership list, in any grouping, where it is known already.
+    `members_digest` is that of the membership list, in any grouping, where it is known already. An analyst reads no
+    log, and has no `state`.
     """
-    return TEMPLATE.format(address=f'"{address}"', keys=keys, state=state, pin=pin_line(members_digest))
-
-
-def steward_template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:
-    """A commented ``steward.yaml``, of the same form."""
-    return STEWARD_TEMPLATE.format(address=f'"{address}"', keys=keys, state=state, pin=pin_line(members_digest))
-
-
-def analyst_template(address: str, *, keys: str = ".", members_digest: str = "") -> str:
-    """A commented ``analyst.yaml``, of the same form."""
-    return ANALYST_TEMPLATE.format(address=f'"{address}"', keys=keys, pin=pin_line(members_digest))
+    kept = "" if role is Role.ANALYST else _STATE.format(state=state)
+    pin = pin_line(members_digest)
+    return _TEMPLATE.format(heading=_HEADINGS[role], address=address, keys=keys, pin=pin, state=kept)
 
 
 def configure(joined: Joined) -> str:
     """The text of ``coordinator.yaml``, ``steward.yaml`` or ``analyst.yaml``."""
     place = joined.place
-    if place.role is Role.ANALYST:
-        return analyst_template(joined.membership.carole, keys="keys", members_digest=joined.members_digest)
-    write = steward_template if place.role is Role.STEWARD else template
-    return write(joined.membership.carole, keys="keys", state=place.below("."), members_digest=joined.members_digest)
+    return template(
+        joined.membership.carole,
+        keys="keys",
+        state=place.below("."),
+        members_digest=joined.members_digest,
+        role=place.role,
+    )
 
 
 def complete(joined: Joined) -> str:

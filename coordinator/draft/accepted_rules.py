@@ -8,16 +8,14 @@ allows. The draft measures it by the same function on both files. Where a gate r
 3. a rule withholds all such fields, as long as two are left that its keys do not hold;
 4. a rule is left out.
 
-Every step is stated with what it costs in links and what it gains. Where no rule is left, the draft states which field
-fails, by how much, and what can be done.
-
-Fields and their signatures under which rules are found that the custodians' gates accept.
-
-`accepted_rules` changes the rules first. Where that is not enough, in this order:
+Every step is stated with what it costs in links and what it gains. Where no rule is left, fields and their signatures
+are changed, in this order:
 
 1. if a limit for registers is not met, names, texts, dates, numbers and codes are sent in shorter signatures, then also
    with inverted bits: similarities tell less of a person then, and a link too;
 2. the field of which most is read is left out, one after the other.
+
+Where that is not enough either, the draft states which field fails, by how much, and what can be done.
 """
 
 from __future__ import annotations

@@ -13,12 +13,11 @@ Where nothing distinguishes a person by itself, as in a survey's categories, who
 left, at each step the field that leaves the fewest; and again with the fields used least so far, since rules of four
 fields and more lose many matches each.
 
-Which matches blocking rules find, by pairs that are matches for certain: no truth is needed.
-
-Two records that agree exactly on so many fields that chance would hardly make one such pair in the two files are a
-match. Families agree on surname and address too: where fields are personal, some of the agreement must be theirs. Of
-these pairs, those that a rule compares tell what it is worth beside the others. They have fewer errors than
-matches have on average, so that a rule made of whole values finds somewhat less of the others.
+What a rule finds is told by pairs that are matches for certain; no truth is needed. Two records that agree exactly on
+so many fields that chance would hardly make one such pair in the two files are a match. Families agree on surname and
+address too: where fields are personal, some of the agreement must be theirs. Of these pairs, those that a rule compares
+tell what it is worth beside the others. They have fewer errors than matches have on average, so that a rule made of
+whole values finds somewhat less of the others.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
 In this order, and each column once. A pairing of columns with different names is a guess, and the draft states it.
 
-How much of what one column holds another holds too: whole values, words, years.
-
-Two files of different people share few whole values of an address and no order of the words of a name, but they share
-words; and what a column holds shows in how often each word occurs. So columns are judged by the two distributions'
-overlap, the sum of the smaller share of each word: 1 for the same column, near 0 for columns of another meaning.
+By content: two files of different people share few whole values of an address and no order of the words of a name, but
+they share words; and what a column holds shows in how often each word occurs. So columns are judged by the two
+distributions' overlap, the sum of the smaller share of each word: 1 for the same column, near 0 for columns of another
+meaning.
 """
 
 from __future__ import annotations
@@ -259,13 +258,13 @@ def _same_date(date: Composed, others: Sequence[Composed], taken: Collection[str
     """The one date of the other file of the same name, or, where one of the two has none, of the same years."""
     free = [other for other in others if not set(other.columns) & set(taken)]
     named = [other for other in free if other.meaning == date.meaning != ""]
-    alike = [other for other in free if "" in (other.meaning, date.meaning) and _same_years(date, other)]
+    alike = [
+        other
+        for other in free
+        if "" in (other.meaning, date.meaning) and overlap_of_years(date.text, other.text) >= _MIN_OVERLAP["date"]
+    ]
     found = named or alike
     return found[0] if len(found) == 1 else None
-
-
-def _same_years(date: Composed, other: Composed) -> bool:
-    return overlap_of_years(date.text, other.text) >= _MIN_OVERLAP["date"]
 
 
 def _wholes(alice: Texts, bob: Texts) -> list[Pair]:

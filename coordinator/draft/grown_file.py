@@ -5,7 +5,7 @@ record takes every group from a record before it, so that what is common in the 
 stays dependent, and combinations of independent groups arise that the sample has no two rows of.
 
 A larger file also has values that the sample lacks: nearly all telephone numbers, and most days of birth. The field
-with the most values in a group takes a new value as often as `value_urn` finds from the sample. A file ten times as
+with the most values in a group takes a new value as often as an urn finds from the sample. A file ten times as
 large would otherwise have ten rows of each telephone number, and the gate would refuse rules for blocks that no true
 file has (`python -m benchmarks growth`). A new value is the first half of one value with the second half of another, so
 that its first characters, its length and its similarities are like those of the others.

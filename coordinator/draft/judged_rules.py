@@ -1,6 +1,4 @@
-"""What the custodians' own leakage gates find under proposed blocking rules, and the verdict in words.
-
-Limits of `leakage` for registers in a draft: what was measured, written down, so that no party agrees unseen.
+"""What the custodians' own leakage gates find under proposed blocking rules: the verdict, and limits for registers.
 
 There is no default limit for what an attacker recognises who has these people in clear: a limit that no party chose
 would stop projects whose parties have excluded such registers by other means. A draft that was measured therefore has
@@ -104,7 +102,9 @@ class JudgedRules:
                 f"`gemel alice leakage` and `gemel bob leakage` accept these rules: at most {recovered}"
                 f" ({_where(finding)}), limit {limit:.0%}.{self.registers}"
             )
-        above = list(dict.fromkeys(name for r in self.reports.values() for name in _above(r)))
+        above = dict.fromkeys(
+            name for r in self.reports.values() for name, worst in r.by_field().items() if worst.above_chance > r.limit
+        )
         return (
             f"THE CUSTODIANS' GATES REFUSE THIS SPECIFICATION, and none was found that they accept: {_where(finding)}"
             f" would be recovered for {recovered}, limit {limit:.0%}; above it: {', '.join(above) or 'registers only'}."
@@ -135,10 +135,6 @@ class JudgedRules:
 def _where(finding: Finding) -> str:
     """The field, and what of it was attacked: a rule's blocks, or the samples, which no rule can change."""
     return f"{finding.field} under {finding.rule}" if finding.rule else f"{finding.field} in its samples"
-
-
-def _above(report: LeakageReport) -> list[str]:
-    return [name for name, finding in report.by_field().items() if finding.above_chance > report.limit]
 
 
 STEP = 0.05

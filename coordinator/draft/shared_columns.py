@@ -2,12 +2,10 @@
 
 Everything that leaves this module is a kind, a share or a count. No value does.
 
-What a column's name means, in English, German, French, Spanish, Italian and Dutch.
-
-A table, in a module of its own so that it can be read and added to. Names are compared without case, accents, blanks
-and punctuation: ``Prénom``, ``PRENOM`` and ``pre_nom`` are one. A name that means different things in two of these
-languages is left out, or listed where it is the commoner; content decides in the end, and the draft states every
-pairing of columns with different names.
+What a column's name means stands in a table, in English, German, French, Spanish, Italian and Dutch. Names are compared
+without case, accents, blanks and punctuation: ``Prénom``, ``PRENOM`` and ``pre_nom`` are one. A name that means
+different things in two of these languages is left out, or listed where it is the commoner; content decides in the end,
+and the draft states every pairing of columns with different names.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What a contribution costs its custodian: bytes on the wire, seconds of signing, memory.
 
-What a unit of work costs: measured constants, each with the benchmark that prints what it is held against.
-
-Seconds are of one core of about 3 GHz that does nothing else; machines differ by a factor of two. ``python -m
-benchmarks scale`` prints the estimate made of them beside the services' own figures.
+What a unit of work costs is a measured constant. Seconds are of one core of about 3 GHz that does nothing else;
+machines differ by a factor of two. ``python -m benchmarks scale`` prints the estimate made of them beside the services'
+own figures.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.compared_rows import PERMUTED_COPIES
 from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.common.sharing.output_bits import PairComparison
-from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout, SetLayout
+from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.custodian_cost import (
     CHANCE_SECONDS,
@@ -116,7 +116,8 @@ def shared_cost(
     if spec.mode != "shared":
         return None
     plan = plan_of(spec)
-    first, second = (_by_rule(each) for each in custodians)
+    # A set of each rule, and the samples: all sets of a rule have the same words.
+    first, second = ({part.rule: part for part in each.layout.sets} for each in custodians)
     comparisons = {
         rule.name: comparison_of(plan, first[rule.name], second[rule.name], rule.name) for rule in plan.rules
     }
@@ -142,11 +143,6 @@ def shared_cost(
 def _permuted_words(comparison: PairComparison) -> int:
     """Of a pair: its levels, and its row numbers."""
     return comparison.output.total_words + 1
-
-
-def _by_rule(custodian: CustodianCost) -> dict[str, SetLayout]:
-    """A set of each rule, and the samples: all sets of a rule have the same words."""
-    return {part.rule: part for part in custodian.layout.sets}
 
 
 PASSES = 2
@@ -251,11 +247,7 @@ def _chance_seconds(spec: Specification) -> float:
 
 
 def _largest(layout: Layout, n_rules: int) -> int:
-    return max(set_memory(part, n_rules) for part in layout.sets if _is_of_rule(part))
-
-
-def _is_of_rule(part: SetLayout) -> bool:
-    return bool(part.blocks)
+    return max(set_memory(part, n_rules) for part in layout.sets if part.blocks)
 
 
 def _pairs(spec: Specification, rules: tuple[RulePairs, ...], records: Sequence[int]) -> int | None:

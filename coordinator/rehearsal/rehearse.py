@@ -33,8 +33,7 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.specification import Specification, specification_digest
 from gemel.coordinator.client.analyst_client import Analyst
-from gemel.coordinator.client.client_configuration import steward_template
-from gemel.coordinator.client.client_configuration import template as coordinator_template
+from gemel.coordinator.client.client_configuration import template
 from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.risk_reports import verdict_lines
@@ -198,7 +197,7 @@ class _Rehearsal:
         started = []
         for name, role in self._computing.items():
             path = made.parties[name].path / f"{role}.yaml"
-            path.write_text((coordinator_template if role is Role.COORDINATOR else steward_template)(address))
+            path.write_text(template(address, role=role))
             started.append(self._services.start(ServiceProcess(name, path, self._folder, COMPUTE)))
         for service in started:
             service.wait_ready()

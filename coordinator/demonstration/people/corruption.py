@@ -149,15 +149,8 @@ def misdate(value: str, at: float, choice: float) -> str:
 
 #: Every error of this module, by name.
 ERRORS: dict[str, Callable[[str, float, float], str]] = {
-    "insert": insert,
-    "delete": delete,
-    "substitute": substitute,
-    "transpose": transpose,
-    "misread": misread,
-    "mishear": mishear,
-    "restyle": restyle,
-    "swap_day_and_month": swap_day_and_month,
-    "misdate": misdate,
+    error.__name__: error
+    for error in (insert, delete, substitute, transpose, misread, mishear, restyle, swap_day_and_month, misdate)
 }
 
 

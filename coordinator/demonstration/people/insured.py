@@ -1,14 +1,12 @@
 """What two insurers know of the people in both their files: a driver's traits, some with Alice and others with Bob.
 
-The traits follow the network of `drivers`. No trait depends on name or address; what makes them useful to a
-linkage is that Alice's and Bob's go together in one person.
+No trait depends on name or address; what makes them useful to a linkage is that Alice's and Bob's go together in one
+person.
 
-What invented people are like as drivers: age, means, prudence, car, home, skill.
-
-A Bayesian network of eleven variables, the part of the insurance network of Binder et al. (1997) that Smith and Elliot
-(2017) link by: everything without descendants among the variables that are not used is left out. The table that the
-package ships lists, for each variable after its parents, a row of probabilities for each combination of their
-categories, the last parent's running fastest.
+The traits, age, means, prudence, car, home and skill, follow a Bayesian network of eleven variables, the part of the
+insurance network of Binder et al. (1997) that Smith and Elliot (2017) link by: everything without descendants among the
+variables that are not used is left out. The table that the package ships lists, for each variable after its parents, a
+row of probabilities for each combination of their categories, the last parent's running fastest.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Names with their natural frequencies, from the table that the package ships.
 
-`tests.coordinator.demonstration.people.make_names` makes the table.
-
-An invented country: towns, their postcodes and their streets, of natural sizes.
-
-The country is put together from syllables and is the same at every call: it needs no seed. Sizes follow a Zipf law
-with a flattened head, so that the largest of the 1,200 towns holds some two per cent of the people. A town of that
-size has some sixty postcodes, a small one a single code, and no postcode belongs to two towns.
+`tests.coordinator.demonstration.people.make_names` makes the table. Beside it an invented country: towns, their
+postcodes and their streets. It is put together from syllables and is the same at every call: it needs no seed. Sizes
+follow a Zipf law with a flattened head, so that the largest of the 1,200 towns holds some two per cent of the people. A
+town of that size has some sixty postcodes, a small one a single code, and no postcode belongs to two towns.
 """
 
 from __future__ import annotations

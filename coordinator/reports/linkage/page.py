@@ -305,16 +305,12 @@ def _dependence(content: ReportContent) -> dict[str, Any] | None:
     return {
         "kind": reported.kind,
         "words": words,
-        "kin": [_kin(known) for known in sorted(reported.kin, key=lambda known: -_agreements(known))],
+        "kin": [_kin(known) for known in sorted(reported.kin, key=lambda known: -sum(known.agreement.values()))],
         **{
             within: ", ".join(listed(list(edge.fields)) for edge in edges) or gettext("none that matters")
             for within, edges in (("matches", reported.matches), ("others", reported.others))
         },
     }
-
-
-def _agreements(known: KinClass) -> float:
-    return sum(known.agreement.values())
 
 
 def _kin(known: KinClass) -> dict[str, Any]:

@@ -254,12 +254,10 @@ def waterfall_chart(example: Example, fields: list[FieldParameters]) -> Chart:
     rows = [_bar(gettext("prior"), 0.0, example.prior, "start")]
     at = example.prior
     for field, level, weight in zip(fields, example.gamma, example.weights, strict=True):
-        labels = wording.level_labels(field.scored.bounds)
-        name = wording.cell(min(level, len(labels) - 1), labels)
-        rows.append(_bar(named(field.name, name), at, at + weight, "for" if weight >= 0 else "against"))
+        rows.append(_bar(named(field.name, _label(field, level)), at, at + weight, "for" if weight >= 0 else "against"))
         at += weight
     together = example.together
-    if abs(together) > 0.005:
+    if abs(together) > _SLIGHT:
         rows.append(_bar(gettext("fields together"), at, at + together, "for" if together >= 0 else "against"))
         at += together
     rows.append(_bar(gettext("sum"), 0.0, at, "end"))

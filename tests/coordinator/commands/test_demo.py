@@ -11,8 +11,9 @@ import typer
 from typer.testing import CliRunner
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Role
 from gemel.common.specification import load_specification
-from gemel.coordinator.client.client_configuration import report_language, steward_template, template
+from gemel.coordinator.client.client_configuration import report_language, template
 from gemel.coordinator.client.risk_reports import Report, show_report
 from gemel.coordinator.commands import demo, steward
 from gemel.coordinator.draft import specification_draft
@@ -90,7 +91,7 @@ def configured(tmp_path: Path, text: str, language: str = "") -> Path:
     return path
 
 
-@pytest.mark.parametrize("text", [template("localhost:7443"), steward_template("localhost:7443")])
+@pytest.mark.parametrize("text", [template("localhost:7443", role=role) for role in (Role.COORDINATOR, Role.STEWARD)])
 def test_what_is_given_precedes_the_configuration(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANG", "fr_FR.UTF-8")
     assert report_language(configured(tmp_path, text), None) == "en"
