@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from gemel.common.pki.membership_file import load_membership
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.insured import with_traits
 from gemel.party.comparison import read_to
+from gemel.party.membership_file import load_membership
 
 EXAMPLE = "carole.example.org:7443"
 """Carole's address on the page."""

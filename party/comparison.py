@@ -19,8 +19,8 @@ import typer
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.pki.members import Member, Members
-from gemel.common.pki.membership_file import Membership, typed_string
 from gemel.party.configurations import Place
+from gemel.party.membership_file import Membership, typed_string
 
 TYPES: Mapping[Role, tuple[Role, ...]] = {
     role: tuple(Role) if role in CUSTODIANS else (Role.CUSTODIAN_A,) for role in Role

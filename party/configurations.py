@@ -13,9 +13,9 @@ from types import ModuleType
 from gemel.common.keys.fingerprint import in_groups
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.membership_file import Membership
 from gemel.common.pki.provisioning import PARTIES
 from gemel.common.records.sources import Source
+from gemel.party.membership_file import Membership
 
 PROGRAM = {**{role: name for name, role in PARTIES.items()}, Role.ANALYST: "analyst"}
 """What a role's commands and configuration are called, whatever the member's name."""

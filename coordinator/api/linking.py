@@ -17,11 +17,11 @@ from gemel.common.documents.evaluation_document import EvaluationDocument
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import parameter
-from gemel.common.frames import Records
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.progress import Progress, stages_on_terminal
+from gemel.common.records.frames import Records
 from gemel.common.specification import Specification
 from gemel.coordinator.api.in_process import Keys, link_in_process
 from gemel.coordinator.api.specifications import AnySpecification, draft, specification_of, table_of
@@ -32,7 +32,7 @@ from gemel.custodian.source.reading import compared_columns
 if TYPE_CHECKING:
     import altair as alt
 
-    from gemel.common.shown_report import Report
+    from gemel.common.terminal.output import Report
     from gemel.coordinator.reports.linkage import ReportContent
 
 
@@ -112,7 +112,7 @@ class LinkedFiles:
         from gemel.common.missing_module import missing_module
 
         try:
-            from gemel.common.shown_report import Report
+            from gemel.common.terminal.output import Report
             from gemel.coordinator.reports.linkage import render_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None

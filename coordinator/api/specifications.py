@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.frames import Records, frame_of
+from gemel.common.records.frames import Records, frame_of
 from gemel.common.records.registry import file_source, read_source
 from gemel.common.records.table import SourceTable, as_text, no_records, require_columns
 from gemel.common.specification import (

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import ConfigDict
 
-from gemel.common.configuration import Configuration, ConfiguredPath, load_configuration
+from gemel.common.configuration import Configuration, ConfiguredPath, ConsoleConfiguration, load_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import IdentityConfiguration
 from gemel.common.language import LanguageCode
@@ -16,7 +16,6 @@ from gemel.common.pki.certificates import load_certificate, names_role, role_of
 from gemel.common.pki.certified_names import CertifiedNames
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListDigest, ListPin, pin_line
-from gemel.common.web.console_configuration import ConsoleConfiguration
 from gemel.party.configurations import Joined
 
 _TEMPLATE = """\

@@ -10,7 +10,7 @@ from typing import Any
 
 from gemel.common.documents.assessment_document import AssessmentDocument
 from gemel.common.language import LanguageCode
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.transfer import Fetch
 from gemel.coordinator.client.terminal import console

@@ -11,8 +11,9 @@ from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.status import passes
 from gemel.common.specification import Specification, specification_digest
+from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.terminal import ABSENT, STATE_WORDS, condition_lines, console, show_projects
+from gemel.coordinator.client.terminal import ABSENT, condition_lines, console, show_projects
 from gemel.protos.linkage.v1 import project_pb2
 
 HELD = 3

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.json_output import print_json
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Role
+from gemel.common.terminal.output import print_json
 
 if TYPE_CHECKING:
     from gemel.protos.linkage.v1 import project_pb2
@@ -28,14 +28,6 @@ ConfiguredLanguage = Annotated[
     typer.Option(
         "--language",
         help="Language of the report; by default that of the configuration, which is en where it names none.",
-    ),
-]
-MemberConfig = Annotated[
-    Path,
-    typer.Option(
-        "--config",
-        help="The configuration of a coordinator or a steward.",
-        envvar=["GEMEL_CONSOLE", "GEMEL_COORDINATOR", "GEMEL_STEWARD"],
     ),
 ]
 RiskFolder = Annotated[Path, typer.Option("--out", help="Folder for assessment.json and risk.html.")]

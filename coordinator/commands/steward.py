@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.dry_run_option import DryRun
-from gemel.common.json_output import Json, print_json
 from gemel.common.parties import Role
-from gemel.common.project_names import project_names
+from gemel.common.terminal.options import DryRun, project_names
+from gemel.common.terminal.output import Json, print_json
 from gemel.coordinator.commands import dialogues
 from gemel.coordinator.commands.dialogues import (
     RESULTS,

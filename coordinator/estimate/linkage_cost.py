@@ -20,9 +20,6 @@ from gemel.carole.engine.pairs.stream import PairStream
 from gemel.carole.engine.run.memory import KEPT_BYTES
 from gemel.carole.engine.run.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.engine.shared.compared_rows import PERMUTED_COPIES
-from gemel.carole.engine.shared.comparisons import comparison_of
-from gemel.common.sharing.output_bits import PairComparison
 from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.custodian_cost import (
@@ -42,6 +39,9 @@ from gemel.coordinator.estimate.custodian_cost import (
     CustodianCost,
 )
 from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.shared.gates.output_bits import PairComparison
+from gemel.shared.run.compared_rows import PERMUTED_COPIES
+from gemel.shared.run.comparisons import comparison_of
 
 
 @dataclass(frozen=True)

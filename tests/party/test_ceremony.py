@@ -22,15 +22,15 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, Role, Side
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.checks import utc_now
-from gemel.common.pki.convening import carole_address, convene
 from gemel.common.pki.enrolment import enrol
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
-from gemel.common.pki.membership_file import load_membership
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.custodian.configuration import load_custodian
+from gemel.party.assembling import carole_address, convene
 from gemel.party.comparison import TYPES, read_to, readers_of
+from gemel.party.membership_file import load_membership
 from tests.common.pki.test_members import entries, text_of
 from tests.party.machines import ADDRESS, OTHER_DIGITS, ROLES, Machines, all_wrong, digits_of, error_of, in_place
 

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.language import Language, LanguageCode, day, gettext, in_language, listed
 from gemel.coordinator.reports.disclosure.content import protection
 from gemel.coordinator.reports.disclosure.wording import PHRASES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.language import decimals, gettext, listed, marked, ngettext
 from gemel.coordinator.reports.linkage import wording
 from gemel.risk.report.phrases import WARNINGS, Phrases

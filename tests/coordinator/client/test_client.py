@@ -10,12 +10,12 @@ from rich.console import Console
 
 from gemel.common.configuration import parse_configuration
 from gemel.common.parties import Role
-from gemel.common.pki.membership_file import Membership
 from gemel.coordinator.client import terminal
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.run_progress import HELD, REFUSED, ending_of
 from gemel.coordinator.client.terminal import SILENT_SECONDS, WORDS, condition_lines, console, show_projects
 from gemel.party.configurations import PROGRAM, WRITERS, Joined, Place, configure
+from gemel.party.membership_file import Membership
 from gemel.protos.linkage.v1 import project_pb2
 from tests.vectors.make_formats import MEMBERS
 

@@ -14,12 +14,9 @@ from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources, compare
 from gemel.carole.engine.inputs.held_sets import contribution_of
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.sharing.local_session import local_parties, together
-from gemel.common.sharing.pair_levels import compare_pairs
 from gemel.common.signatures.layout import SAMPLES
 from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.commands import spec as command
@@ -38,7 +35,10 @@ from gemel.coordinator.estimate.linkage_cost import candidate_pairs
 from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.records import encode_records
-from tests.common.sharing.plain import shares_of
+from gemel.shared.gates.pair_levels import compare_pairs
+from gemel.shared.run.comparisons import comparison_of
+from gemel.shared.session.local_session import local_parties, together
+from tests.shared.gates.plain import shares_of
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))

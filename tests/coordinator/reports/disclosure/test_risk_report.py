@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.assessment import AssessmentContext, assess
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
 from gemel.coordinator.client.risk_reports import verdict_lines
