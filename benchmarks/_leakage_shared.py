@@ -52,10 +52,10 @@ from gemel.custodian.leakage.own_file import clear_values
 from gemel.custodian.leakage.pairs import ABSENT, fingerprints_of_signatures, paired_signatures, paired_values
 from gemel.custodian.leakage.recognition import recognise
 from gemel.shared.gates.output_bits import ComparedField, PairComparison
+from gemel.shared.gates.output_slices import SlicedPairs
 from gemel.shared.gates.pair_levels import compare_pairs
 from gemel.shared.gates.party import Party
 from gemel.shared.gates.permutation import permuted
-from gemel.shared.gates.sliced_pairs import SlicedPairs
 from gemel.shared.session.local_session import local_parties, together
 
 REGISTER = 8000

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from gemel.common.keys.fingerprint import in_groups
+from gemel.common.keys.identity import in_groups
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.provisioning import PARTIES

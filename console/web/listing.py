@@ -43,7 +43,7 @@ def reloaded(request: Request, answer: Response, state: str) -> Response:
     return answer
 
 
-def listed(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> dict[str, Any]:
+def paged(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> dict[str, Any]:
     """What ``list.html.j2`` shows.
 
     Parameters

@@ -12,7 +12,7 @@ import polars as pl
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
 from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, DateOrder, Kind, Mode
-from gemel.common.specification.model.noise_tolerance import tolerant_bounds
+from gemel.common.specification.model.leakage import tolerant_bounds
 from gemel.coordinator.draft.column_pairs import Pair, overlap_of_values, overlap_of_words, pair_columns, shares_value
 from gemel.coordinator.draft.shared_columns import (
     LONG,

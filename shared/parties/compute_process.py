@@ -26,8 +26,7 @@ from gemel.shared.parties.offered_session import OfferedSession, verified
 from gemel.shared.run.job import Terms, assist
 from gemel.shared.session.computation_calls import WAIT_MS, ComputationCalls
 from gemel.shared.session.fetched_contribution import fetched_contribution
-from gemel.shared.session.joined_session import JoinedSession, joined_session
-from gemel.shared.session.session_rows import row_part
+from gemel.shared.session.joined_session import JoinedSession, joined_session, row_part
 
 PROCESS_BYTES = 16
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
