@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
 from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
-from gemel.coordinator.draft.judged_rules import MARGIN, JudgedRules, measured_limits
+from gemel.coordinator.draft.judged_rules import MARGIN, JudgedRules, KeyedGate, measured_limits
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.custodian.cleaning import clean
 from gemel.custodian.leakage.leakage_assessment import assess
@@ -85,6 +85,16 @@ def test_mode_open_is_not_measured_since_its_gate_warns_only() -> None:
     assert draft(alice, bob, "survey", False, None, gate=never)[0].mode == "open"
 
 
+def judged_by(gate: KeyedGate, spec: Specification, alice: pl.DataFrame, bob: pl.DataFrame) -> JudgedRules:
+    """The rules of a draft that a gate accepts."""
+    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
+
+    def with_rules(proposals: Sequence[Proposal]) -> Specification:
+        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
+
+    return accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)
+
+
 @pytest.mark.parametrize(
     ("recovered", "accepted", "trials"), [(0.01, True, 1), (MARGIN * 0.05 + 0.001, True, 6), (0.2, False, 6)]
 )
@@ -93,7 +103,6 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
 ) -> None:
     alice, bob = survey(4, 400, 100)
     spec, *_ = draft(alice, bob, "survey", True, "block_keyed")
-    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
     measured: list[Specification] = []
 
     def gate(
@@ -105,10 +114,7 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
         )
         return LeakageReport(under.mode, 400, 0.05, refuses=True, findings=findings)
 
-    def with_rules(proposals: list[Proposal]) -> Specification:
-        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
-
-    judged = accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)  # type: ignore[arg-type]
+    judged = judged_by(gate, spec, alice, bob)
     assert judged.accepted is accepted
     # Each width of the rules twice: as proposed, and with what their keys give away withheld.
     assert len(measured) == 2 * trials
@@ -121,7 +127,6 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
 def test_rules_that_are_accepted_stay_and_others_give_way() -> None:
     alice, bob = survey(5, 800, 300)
     spec, *_ = draft(alice, bob, "survey", True, "block_keyed")
-    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
     kept: BlockingRule = spec.blocking[0]
 
     def gate(
@@ -132,10 +137,7 @@ def test_rules_that_are_accepted_stay_and_others_give_way() -> None:
         )
         return LeakageReport(under.mode, 800, 0.05, refuses=True, findings=findings)
 
-    def with_rules(proposals: list[Proposal]) -> Specification:
-        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
-
-    judged = accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)  # type: ignore[arg-type]
+    judged = judged_by(gate, spec, alice, bob)
     assert judged.accepted
     assert [proposal.rule for proposal in judged.proposals] == [kept]
     assert is_within_any(judged.proposals[0], judged.proposals)
