@@ -188,10 +188,7 @@ def _attacks() -> Iterator[tuple[str, Callable[[np.random.Generator], AttackedFi
                 f"{name}: one in 20 is in the file twice, with another `fnlwgt`",
                 partial(_twice, people=people, keys=own, changed="fnlwgt"),
             )
-        yield (
-            f"{name}: the population is copies of {_SURVEY:,} people",
-            partial(_copied, people=people, keys=own),
-        )
+        yield (f"{name}: the population is copies of {_SURVEY:,} people", partial(_copied, people=people, keys=own))
         for true in (0.025, 0.1):
             yield (
                 f"{population.name}, {keys}, {100 * true:g} %, stated as 5 %",

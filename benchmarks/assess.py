@@ -92,13 +92,7 @@ def without(combined: Combined, links: NDArray[np.int64]) -> Combined:
     rows = np.setdiff1d(np.arange(combined.n_records), links)
     row_a, row_b, chance = combined.row_a[rows], combined.row_b[rows], combined.probability[rows]
     return replace(
-        combined,
-        row_a=row_a,
-        row_b=row_b,
-        probability=chance,
-        pair_a=row_a,
-        pair_b=row_b,
-        pair_probability=chance,
+        combined, row_a=row_a, row_b=row_b, probability=chance, pair_a=row_a, pair_b=row_b, pair_probability=chance
     )
 
 

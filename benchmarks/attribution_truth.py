@@ -143,10 +143,7 @@ def made(
     factor = np.exp(BayesFactors(fit.model, values).log(row_a, row_b))
     chance = _with_odds(by_agreement, factor)
     joint = JointDistribution(
-        tuple(JointVariable(v.name, v.holder, v.levels) for v in variables),
-        fit.model.match,
-        fit.records,
-        fit.precision,
+        tuple(JointVariable(v.name, v.holder, v.levels) for v in variables), fit.model.match, fit.records, fit.precision
     )
     combined = Combined(
         tuple(spec.variables), alice.astype(np.int32), bob.astype(np.int32), row_a, row_b, chance, row_a, row_b, chance

@@ -311,10 +311,7 @@ def _measure(case: Case, folder: Path, rounds: int, seed: int) -> None:
         for name in WORKERS:
             cluster.worker(name, stored.keys, stored.blobs, wait=False)
         cluster.ready(*WORKERS)
-        engines = {
-            "local": (Resources(2 << 30, 2), lambda: 0.0),
-            "dask": (cluster.resources(2 << 30), cluster.seconds),
-        }
+        engines = {"local": (Resources(2 << 30, 2), lambda: 0.0), "dask": (cluster.resources(2 << 30), cluster.seconds)}
         found: dict[str, list[Figures]] = {"local": [], "dask": []}
         for _ in range(rounds + 1):
             for name, (resources, elsewhere) in engines.items():

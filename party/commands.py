@@ -282,8 +282,7 @@ def renew_sealing(
     folder: Folder,
     config: Config = None,
     cryptography: Annotated[
-        Suite | None,
-        typer.Option(help="The suite of algorithms of the new key. Default: that of the present one."),
+        Suite | None, typer.Option(help="The suite of algorithms of the new key. Default: that of the present one.")
     ] = None,
 ) -> None:
     """Make a new sealing key, and an enrolment request with it.
@@ -315,9 +314,7 @@ def wrapping_key(
 
 
 @app.command()
-def identity(
-    config: Annotated[Path, typer.Option(help="The configuration of a party.")],
-) -> None:
+def identity(config: Annotated[Path, typer.Option(help="The configuration of a party.")]) -> None:
     """Make the identity that a configuration names, on its token of hardware or in its vault.
 
     The private key never leaves it. Enrol with `--config` then: the enrolment request is signed there.

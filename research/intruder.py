@@ -87,10 +87,7 @@ def changed(
     replicates: int, seed: int, changes: Mapping[str, Callable[[AttackedFiles, np.random.Generator], AttackedFiles]]
 ) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Correct claims (best of each person) of two intruders after each change to the release: shape (replicates,)."""
-    who: dict[str, Attack] = {
-        "Fellegi-Sunter": fellegi_sunter_attack,
-        "extended latent": extended_attack,
-    }
+    who: dict[str, Attack] = {"Fellegi-Sunter": fellegi_sunter_attack, "extended latent": extended_attack}
     found: dict[str, dict[str, list[float]]] = {name: {change: [] for change in changes} for name in who}
     for k in range(replicates):
         files, _ = attacked(np.random.default_rng((seed, k)))
@@ -129,9 +126,7 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
 
 
 def page(
-    claimed: Mapping[str, NDArray[np.float64]],
-    after: Mapping[str, Mapping[str, NDArray[np.float64]]],
-    seed: int,
+    claimed: Mapping[str, NDArray[np.float64]], after: Mapping[str, Mapping[str, NDArray[np.float64]]], seed: int
 ) -> str:
     """The page in Markdown."""
     replicates = len(next(iter(claimed.values())))

@@ -56,10 +56,7 @@ METHODS = ("FS", "Ext. EM", "Ext. EM +", "GP")
 SURNAMES_OF_FILES = "GP, surnames by the files"
 """GP where the surnames' frequencies are not known, which no specification can name; it is not the paper's."""
 
-PAPER = {
-    "full dependence": (0.573, 0.546, 0.328, 0.508),
-    "decomposable": (None, 0.333, 0.199, 0.113),
-}
+PAPER = {"full dependence": (0.573, 0.546, 0.328, 0.508), "decomposable": (None, 0.333, 0.199, 0.113)}
 """Table 1 as printed."""
 
 

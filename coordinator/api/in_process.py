@@ -98,12 +98,7 @@ NamedRows = tuple[Sent, NDArray[np.int64]]
 
 
 def link_block_keyed(
-    alice: Sent,
-    bob: Sent,
-    spec: Specification,
-    resources: Resources,
-    progress: Progress,
-    known: KnownRecords,
+    alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress, known: KnownRecords
 ) -> tuple[DecidedPairs, StatisticsDocument]:
     """Compare and decide."""
     plan = plan_of(spec)
@@ -182,12 +177,7 @@ def _handles(encoded: Encoded, row: NDArray[np.int64], n_records: int, *, values
 
 
 def link_shared(
-    alice: Sent,
-    bob: Sent,
-    spec: Specification,
-    resources: Resources,
-    progress: Progress,
-    known: KnownRecords,
+    alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress, known: KnownRecords
 ) -> tuple[DecidedPairs, StatisticsDocument]:
     """Share, compare and decide; parameters as of `link_block_keyed`.
 

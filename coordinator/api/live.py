@@ -16,12 +16,7 @@ from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import LanguageCode
 from gemel.common.missing_module import missing_module
-from gemel.common.specification import (
-    Specification,
-    dump_specification,
-    load_specification,
-    specification_digest,
-)
+from gemel.common.specification import Specification, dump_specification, load_specification, specification_digest
 from gemel.common.terminal.output import Report
 from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.api.specifications import AnySpecification, Draft, specification_of

@@ -26,15 +26,7 @@ from gemel.common.rpc.pages import every_page
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.specification.model.granted_variables import Transfer
-from gemel.common.wire.granted_variables import (
-    DRAWS,
-    ID,
-    LINKS,
-    VALUES,
-    Expected,
-    VariablesContext,
-    open_variables,
-)
+from gemel.common.wire.granted_variables import DRAWS, ID, LINKS, VALUES, Expected, VariablesContext, open_variables
 from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.coordinator.analysis.linked_file import JoinedShare, joined
 from gemel.coordinator.client.connection import client

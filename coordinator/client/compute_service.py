@@ -19,12 +19,7 @@ from gemel.shared.parties.computing_screen import ComputingScreen
 
 
 def serve(
-    config: Path,
-    *,
-    once: bool = False,
-    ready_file: Path | None = None,
-    with_parent: bool = False,
-    job: Job = take_part,
+    config: Path, *, once: bool = False, ready_file: Path | None = None, with_parent: bool = False, job: Job = take_part
 ) -> None:
     """Compute until a signal ends it; with `once` one computation.
 

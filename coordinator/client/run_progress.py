@@ -147,11 +147,7 @@ def pairs_compared(linkage: LinkageDocument) -> str:
 
 POLL_SECONDS = 1.0
 
-_BEFORE_RUN = (
-    project_pb2.PROJECT_STATE_DRAFT,
-    project_pb2.PROJECT_STATE_APPROVED,
-    project_pb2.PROJECT_STATE_KEYED,
-)
+_BEFORE_RUN = (project_pb2.PROJECT_STATE_DRAFT, project_pb2.PROJECT_STATE_APPROVED, project_pb2.PROJECT_STATE_KEYED)
 
 
 def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> int:

@@ -149,12 +149,7 @@ ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coor
 """For whom a run of mode shared waits before it is computed."""
 
 
-_BORDERS: dict[Mode, str] = {
-    "open": "yellow",
-    "block_keyed": "green",
-    "shared": "green",
-    "trusted": "bold red",
-}
+_BORDERS: dict[Mode, str] = {"open": "yellow", "block_keyed": "green", "shared": "green", "trusted": "bold red"}
 
 
 def show_mode(spec: Specification) -> None:

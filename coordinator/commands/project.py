@@ -81,10 +81,7 @@ def run(
 
 @app.command()
 def create(
-    specification: SpecificationPath,
-    config: Config = DEFAULT_CONFIG,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    specification: SpecificationPath, config: Config = DEFAULT_CONFIG, dry_run: DryRun = False, as_json: Json = False
 ) -> None:
     """Create a project at Carole from a specification. Nothing happens before all have approved it."""
     from gemel.coordinator.client.terminal import console
@@ -205,11 +202,7 @@ def hand_over(
 
 @app.command("take-over")
 def take_over(
-    project: Project,
-    config: Config = DEFAULT_CONFIG,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    project: Project, config: Config = DEFAULT_CONFIG, yes: Yes = False, dry_run: DryRun = False, as_json: Json = False
 ) -> None:
     """Become the owner of a project that was handed over to you.
 
@@ -354,11 +347,7 @@ def report(
 
 @app.command()
 def erase(
-    project: Project,
-    config: Config = DEFAULT_CONFIG,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    project: Project, config: Config = DEFAULT_CONFIG, yes: Yes = False, dry_run: DryRun = False, as_json: Json = False
 ) -> None:
     """Destroy the keys of everything that was uploaded to a project, and of its results. This cannot be undone.
 

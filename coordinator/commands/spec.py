@@ -69,8 +69,7 @@ MeasuredByGate = Annotated[
     ),
 ]
 GrownRows = Annotated[
-    int,
-    typer.Option(min=0, help="Records that either file may grow to; the gate measures files of this size."),
+    int, typer.Option(min=0, help="Records that either file may grow to; the gate measures files of this size.")
 ]
 PartialRegister = Annotated[
     float | None,
@@ -80,8 +79,7 @@ PartialRegister = Annotated[
 ]
 FullRegister = Annotated[float | None, typer.Option(min=0, max=1, help="The same for who has all of these people.")]
 GateSeed = Annotated[
-    int,
-    typer.Option(min=0, help="Draws the gate's throw-away keys; the same files, options and seed: the same draft."),
+    int, typer.Option(min=0, help="Draws the gate's throw-away keys; the same files, options and seed: the same draft.")
 ]
 
 app = typer.Typer(
@@ -99,8 +97,7 @@ def check(
         int, typer.Option(min=0, help="Records of each file: estimates what they cost, and refuses what is too much.")
     ] = 0,
     alice: Annotated[
-        Path | None,
-        typer.Option(help="Alice's file, or a sample, of any such kind: the estimate counts in it."),
+        Path | None, typer.Option(help="Alice's file, or a sample, of any such kind: the estimate counts in it.")
     ] = None,
     bob: Annotated[Path | None, typer.Option(help="Bob's file, or a sample.")] = None,
     memory: MemoryOption = MEMORY,

@@ -81,10 +81,7 @@ def _share_overlap(ours: pl.Series, theirs: pl.Series) -> float:
 _RANGES = {"year": (1850, 2100), "month": (1, 12), "day": (1, 31)}
 _VALID = 0.95
 """Share of the values of a part that must lie in its range."""
-WHOLES: dict[str, tuple[str, ...]] = {
-    "full_name": ("given_name", "surname"),
-    "address": ("house_number", "street"),
-}
+WHOLES: dict[str, tuple[str, ...]] = {"full_name": ("given_name", "surname"), "address": ("house_number", "street")}
 """What one file may have in one column and the other in several, in the order in which they are joined."""
 
 

@@ -27,12 +27,7 @@ from gemel.common.parties import Side
 from gemel.common.processes import processors
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND, file_source
-from gemel.common.specification import (
-    Specification,
-    dump_specification,
-    encoding_digest,
-    specification_digest,
-)
+from gemel.common.specification import Specification, dump_specification, encoding_digest, specification_digest
 from gemel.common.specification.model.schemes import SCHEMES
 from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.draft.specification_draft import SAME_RECORDS

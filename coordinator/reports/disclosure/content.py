@@ -161,11 +161,7 @@ def highest_risk_records(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = sorted(found, key=lambda row: (-row["records"], len(row["variables"])))[:_COMBINATIONS]
     records = document["records"] or 1
     return [
-        {
-            "variables": listed(row["variables"]),
-            "records": row["records"],
-            "share": row["records"] / records,
-        }
+        {"variables": listed(row["variables"]), "records": row["records"], "share": row["records"] / records}
         for row in rows
     ]
 

@@ -283,11 +283,7 @@ def calibration_chart(content: ReportContent) -> Chart:
 
 
 def _curve_panel(
-    recall: NDArray[np.float64],
-    precision: NDArray[np.float64],
-    marks: list[dict[str, object]],
-    low: float,
-    title: str,
+    recall: NDArray[np.float64], precision: NDArray[np.float64], marks: list[dict[str, object]], low: float, title: str
 ) -> Panel:
     # A hair above 1, so that a curve along the upper edge is not cut in half.
     scale = alt.Scale(domain=[low, 1 + 0.01 * (1 - low)], nice=False, clamp=False)

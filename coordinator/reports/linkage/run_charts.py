@@ -139,11 +139,7 @@ def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
     """Draw the precision and recall that the model expects, over the threshold."""
     names = [gettext("precision"), gettext("recall")]
     rows = [
-        {
-            "threshold": row.threshold,
-            "share": row.precision if name == names[0] else row.recall,
-            "what": name,
-        }
+        {"threshold": row.threshold, "share": row.precision if name == names[0] else row.recall, "what": name}
         for name in names
         for row in thresholds
     ]

@@ -360,11 +360,7 @@ QUALITY_NAMES = {
     "decoys": marked("Decoys"),
     "bootstrap": marked("The bootstrap"),
 }
-QUALITY_UNITS = {
-    "check_field": marked("links in doubt"),
-    "decoys": marked("decoys"),
-    "bootstrap": marked("runs drawn"),
-}
+QUALITY_UNITS = {"check_field": marked("links in doubt"), "decoys": marked("decoys"), "bootstrap": marked("runs drawn")}
 """What the interval of each estimate rests on."""
 
 

@@ -199,11 +199,7 @@ def test_a_rehearsal_that_fails_leaves_nothing(
     ids=["no-file", "a-folder", "no-truth"],
 )
 def test_what_can_be_checked_at_once_is_reported_at_once(
-    files: tuple[Path, Path, Specification],
-    tmp_path: Path,
-    started: list[int],
-    which: dict[str, Any],
-    reported: str,
+    files: tuple[Path, Path, Specification], tmp_path: Path, started: list[int], which: dict[str, Any], reported: str
 ) -> None:
     alice, bob, spec = files
     given: dict[str, Any] = {"alice": alice, "bob": bob, "truth": None, **which}

@@ -42,15 +42,7 @@ def coarsened(before: Mapping[str, float]) -> dict[str, Any]:
         "reason": "the least allowed coarsening with which every limit holds",
         "assessed": 2,
         "tried": [],
-        "changes": [
-            {
-                **TRIED["changes"][0],
-                "categories_before": 7,
-                "categories": 3,
-                "bits_before": 2.0,
-                "bits": 0.5,
-            }
-        ],
+        "changes": [{**TRIED["changes"][0], "categories_before": 7, "categories": 3, "bits_before": 2.0, "bits": 0.5}],
         "before": {"measures": dict(before), "breaches": ["correct_matches"]},
         "utility": {"cost": 0.75, "dependence_before": 2.0, "dependence": 1.5},
     }
