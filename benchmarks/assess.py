@@ -136,8 +136,7 @@ def lines(number: int, seed: int) -> Iterator[str]:
     yield ""
     yield (
         "| table | people who left | their value read from the two tables | read wrong | noticed by other measures |"
-        " `differences` |"
-        " held now | held if no one left |"
+        " `differences` | held now | held if no one left |"
     )
     yield "|---|---|---|---|---|---|---|---|"
     for words, table in TABLES:

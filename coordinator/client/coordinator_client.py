@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,11 @@ class ReleasedRuns:
     def note_fetched(self, project: str, run: str, root: bytes) -> None:
         """Keep the root digest of a share that was fetched."""
         self.memory.note_released(project, run, root)
+
+
+def listed(connection: Connection, method: Any, request: Callable[..., Any], what: str) -> Iterator[Any]:
+    """The pages of a list, in Carole's order."""
+    return every_page(lambda after: connection.call(method, request(after=after), attempts=3), what)
 
 
 class Coordinator:
@@ -125,16 +130,9 @@ class Coordinator:
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
         """Every project, oldest first."""
-
-        def request(after: str) -> coordination_pb2.ListProjectsResponse:
-            requested = coordination_pb2.ListProjectsRequest(after=after)
-            response: coordination_pb2.ListProjectsResponse = self._connection.call(
-                self._stub.ListProjects, requested, attempts=3
-            )
-            return response
-
         projects: list[project_pb2.ProjectStatus] = []
-        for response in every_page(request, "list of projects"):
+        request = coordination_pb2.ListProjectsRequest
+        for response in listed(self._connection, self._stub.ListProjects, request, "list of projects"):
             self._note(response.projects)
             self.certificates = list(response.certificates)
             projects += response.projects

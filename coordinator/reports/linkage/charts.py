@@ -224,9 +224,8 @@ def precision_recall_chart(content: ReportContent) -> Chart:
     if corner is not None:
         panels.append(_curve_panel(recall, precision, marks, corner, gettext("its upper right corner")))
     alt_text = gettext(
-        "Precision against recall. At the decision precision is {precision} and recall {recall}; the best F1,"
-        " {f1}, lies"
-        " at {best_precision} and {best_recall}. The area under the expected curve is {auc}."
+        "Precision against recall. At the decision precision is {precision} and recall {recall}; the best F1, {f1},"
+        " lies at {best_precision} and {best_recall}. The area under the expected curve is {auc}."
     ).format(
         precision=wording.share(decision.precision),
         recall=wording.share(decision.recall),
@@ -276,8 +275,7 @@ def calibration_chart(content: ReportContent) -> Chart:
         )
     alt_text = gettext(
         "True matches against expected ones, most probable pairs first: over all kept pairs the model expects"
-        " {expected}"
-        " and there are {observed}."
+        " {expected} and there are {observed}."
     ).format(expected=wording.count(expected[-1]), observed=wording.count(observed[-1]))
     return Chart(alt.hconcat(*panels, spacing=30), alt_text)
 

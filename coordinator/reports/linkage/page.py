@@ -140,9 +140,8 @@ def charts_of(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
         drawn["weights"] = (
             charts.weights_chart(fields),
             gettext(
-                "a bar to the right is evidence that two records are of one person, a bar to the left that they"
-                " are not; "
-                "one unit doubles or halves the odds, and the bars of a pair's fields add up."
+                "a bar to the right is evidence that two records are of one person, a bar to the left that they are"
+                " not; one unit doubles or halves the odds, and the bars of a pair's fields add up."
             ),
         )
         drawn["levels"] = (
@@ -202,9 +201,8 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
         drawn["thresholds"] = (
             run_charts.thresholds_chart(linkage.thresholds, linkage.threshold),
             gettext(
-                "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it"
-                " matters "
-                "little."
+                "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters"
+                " little."
             ),
         )
     if linkage.unlinkable is not None and any(
