@@ -102,16 +102,10 @@ class Analyst:
         return [self._project(reported) for response in pages for reported in response.projects][::-1]
 
     def project(self, name: str) -> GrantedProject:
-        """One of them.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
-        for found in self.projects():
-            if found.spec.project == name:
-                return found
+        """The project of this name; NOT_FOUND if it grants the analyst nothing."""
+        for project in self.projects():
+            if project.spec.project == name:
+                return project
         raise GemelError(
             ErrorCode.NOT_FOUND,
             f"no specification of this project grants columns to {self._own.name}",

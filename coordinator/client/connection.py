@@ -62,13 +62,7 @@ class Client:
 
     @property
     def name(self) -> str:
-        """The party's name in the membership list.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the list does not have it.
-        """
+        """The party's name in the membership list."""
         for member in self.members:
             if member.identity.hex == self.identity.public.hex:
                 return member.name
@@ -110,11 +104,6 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
         reads no log.
     dry_run
         Whether a call that changes something is withheld and shown, which ends the command.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION or CERTIFICATE, before anything is sent; UNAVAILABLE, AUDIT or SIGNATURE by `LogReader.check`.
     """
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)

@@ -205,13 +205,7 @@ class Coordinator:
             self._released.note(statuses)
 
     def report(self, project: str, run: str) -> Report:
-        """The report on a run's disclosure risk, as the steward judges by it.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
-        """
+        """The report on a run's disclosure risk, as the steward judges by it."""
         from gemel.coordinator.client.risk_reports import fetch_report
 
         return fetch_report(self._connection, project, run)

@@ -47,13 +47,7 @@ class Steward:
         return projects[::-1]
 
     def report(self, project: str, run: str) -> Report:
-        """The report on a run.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
-        """
+        """The report on a run."""
         return fetch_report(self._connection, project, run)
 
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
@@ -80,11 +74,6 @@ class Steward:
             Whose entries; of every project if empty.
         after
             The number of an entry: those behind it.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE; AUDIT for an entry that is not in the log.
         """
         while True:
             request = stewardship_pb2.ListEntriesRequest(project=project, after=after)

@@ -39,13 +39,7 @@ class CaroleLimits:
     max_rows: int = LimitsConfiguration.model_fields["max_rows"].default
 
     def configuration(self) -> LimitsConfiguration:
-        """As she reads them.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for one that she would not take.
-        """
+        """The limits as Carole reads them; PARAMETER for one that she would not take."""
         try:
             return LimitsConfiguration(memory=self.memory, max_upload=self.max_upload, max_rows=self.max_rows)
         except ValidationError as error:

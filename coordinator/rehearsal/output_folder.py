@@ -268,13 +268,7 @@ def report_content(
 
 
 def check_memory(text: str) -> None:
-    """Refuse a number that is no size, before anything is started.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER.
-    """
+    """Refuse a number that is no size, before anything is started."""
     try:
         LimitsConfiguration(memory=text)
     except ValidationError:

@@ -216,11 +216,6 @@ def corrupt(
     -------
     polars.DataFrame
         The same records in the same order. A date of birth may then be no date.
-
-    Raises
-    ------
-    GemelError
-        If `share` or `errors_per_record` is out of its range.
     """
     return damage(frame, rng, share, errors_per_record)[0]
 

@@ -21,13 +21,7 @@ _LARGEST = 3
 
 
 def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A document that can be shown.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is of another version, or is not as `AssessmentDocument` describes it.
-    """
+    """A document that can be shown."""
     found = document.get("version") if isinstance(document, Mapping) else None
     if found != VERSION:
         raise parameter(
