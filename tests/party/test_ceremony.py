@@ -28,8 +28,8 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.custodian.configuration import load_custodian
-from gemel.party.assembling import carole_address, convene
 from gemel.party.comparison import TYPES, read_to, readers_of
+from gemel.party.convening import carole_address, convene
 from gemel.party.membership_file import load_membership
 from tests.common.pki.test_members import entries, text_of
 from tests.party.machines import ADDRESS, OTHER_DIGITS, ROLES, Machines, all_wrong, digits_of, error_of, in_place
