@@ -24,7 +24,7 @@ from gemel.carole.configuration import CaroleConfiguration, load_carole
 from gemel.carole.configuration import template as carole_yaml
 from gemel.carole.store import audit
 from gemel.carole.store.database import Database
-from gemel.carole.store.release_record import COUNTS
+from gemel.carole.store.releases import COUNTS
 from gemel.carole.store.tables import payloads, results
 from gemel.common.audit import AuditEntry
 from gemel.common.errors import GemelError

@@ -27,12 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from gemel.carole.cluster.certificates import make_certificates
 from gemel.carole.cluster.cluster_units import cluster_units
 from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.cluster.tls import make_certificates
 from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.projects import Grant, KeyReport, Policy
+from gemel.carole.projects.project import Grant, KeyReport, Policy
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.registry import NewProject
