@@ -10,7 +10,7 @@ import typer
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import Json, print_json
-from gemel.coordinator.commands.report_language import ReportLanguage
+from gemel.coordinator.commands.dialogues import ReportLanguage
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -43,9 +43,9 @@ def command(
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.run_progress import bars
     from gemel.coordinator.client.terminal import console, show_form
-    from gemel.coordinator.duplicates.own_file import own_duplicates, write_duplicates
     from gemel.coordinator.rehearsal.narration import show_warnings
     from gemel.coordinator.rehearsal.output_folder import check_memory
+    from gemel.coordinator.rehearsal.own_file import own_duplicates, write_duplicates
 
     if side not in set(Side):
         raise parameter("--side", "expected alice or bob", side[:40])

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gemel.common.errors import parameter
-from gemel.coordinator.commands.report_language import ReportLanguage
+from gemel.coordinator.commands.dialogues import ReportLanguage
 from gemel.coordinator.commands.spec import EncodingOption, SeparatorOption
 
 Memory = Annotated[str, typer.Option(help="Memory Carole may use, such as 3GiB.")]

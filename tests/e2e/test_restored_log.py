@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Side
-from gemel.coordinator.client.client_configuration import steward_template
+from gemel.common.parties import Role, Side
+from gemel.coordinator.client.client_configuration import template
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
@@ -154,7 +154,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     files = clean_people()
     made = Deployment(tmp_path_factory.mktemp("restored"), [RELEASED, ENDED, REFUSED, HELD], files)
     steward = made.folders["steward"] / "steward.yaml"
-    steward.write_text(steward_template(made.address))
+    steward.write_text(template(made.address, role=Role.STEWARD))
     try:
         (carole,) = made.processes("carole")
         for side in Side:
