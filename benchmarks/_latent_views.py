@@ -29,7 +29,7 @@ from gemel.common.signatures.signature_sets import VariableCodes
 from gemel.common.specification import Specification, encoding_digest
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, trait_variables, with_traits
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.categories import labels_by_code
 from gemel.custodian.encoding.records import Encoded, encode_records
 

@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from benchmarks._leakage_joins import ordered_pairs_within
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.similarity_graph import grow, grown_anchors, growth_rounds, one_to_one
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import FieldView, PublicValues
 
 NEAREST = 4
 """Block mates whose similarity describes a row, in each field."""

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.leakage.chaining import Joins, offsets
+from gemel.custodian.leakage.held_back import Joins, offsets
 from gemel.custodian.leakage.pairs import paired_signatures
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 
 _LARGEST_GROUP = 4

@@ -19,7 +19,7 @@ from benchmarks._leakage_latent_carole import by_carole
 from benchmarks._leakage_study import Line, Study
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people.insured import KEY
-from gemel.custodian.leakage.category_codes import margin_alignment, unique_rows
+from gemel.custodian.leakage.across import margin_alignment, unique_rows
 
 SEEDS = 5
 SENSITIVE = "MakeModel"

@@ -25,7 +25,7 @@ from gemel.common.sharing.party import Party
 from gemel.common.sharing.permutation import permuted
 from gemel.common.sharing.sliced_pairs import SlicedPairs
 from gemel.custodian.encoding.blocking_keys import key_text
-from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.own_whole import clear_values
 from gemel.custodian.leakage.pairs import ABSENT, paired_values
 
 REGISTER = 8000

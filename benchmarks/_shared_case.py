@@ -15,7 +15,7 @@ from benchmarks._shared_views import SharedFile
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification
 from gemel.custodian.encoding.blocking_keys import key_text
-from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.own_whole import clear_values
 from gemel.custodian.leakage.pairs import Fingerprints, fingerprints_in_clear
 
 Columns = Mapping[str, pl.Series]

@@ -25,18 +25,44 @@ from gemel.common.rpc.certificate_endings import MAX_ENDINGS
 from gemel.common.rpc.client import CONTROL_SECONDS
 from gemel.common.rpc.status import is_own_failure, passes, typed
 from gemel.custodian.source.known_file import known_file_stamps
-from gemel.custodian.state.state_tables import Project
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.approval import approve, send_decline
-from gemel.custodian.steps.conditions import Condition, condition_of
 from gemel.custodian.steps.contributing import contribute
 from gemel.custodian.steps.handle_submission import submit_row_handles
 from gemel.custodian.steps.result_fetch import fetch
 from gemel.custodian.steps.seed_agreement import agree
 from gemel.custodian.steps.step_context import RESTORED, Outcome, StepContext, StoppedError, Task
-from gemel.custodian.steps.variable_receipt import fetch_variables
-from gemel.custodian.steps.variable_sending import send_variables
+from gemel.custodian.steps.variable_sending import fetch_variables, send_variables
 from gemel.custodian.steps.witnessing import countersign, witness
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
+
+# What Carole, and the coordinator through her, are shown of an error here: its kind, and neither a figure nor a text.
+#
+# What each kind discloses is in docs/threat-model.md. A refusal is no condition: it is signed, with its reason, and
+# sent on its own.
+
+Condition = project_pb2.CustodianCondition
+
+_KINDS = {
+    ErrorCode.LEAKAGE: project_pb2.CUSTODIAN_CONDITION_LEAKAGE,
+    ErrorCode.SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.FIELD_MISSING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.DUPLICATE_IDENTIFIER: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.EMPTY_SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.TEXT_ENCODING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.CONFIGURATION: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    ErrorCode.CERTIFICATE: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    ErrorCode.VAULT: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    ErrorCode.MODULE_MISSING: project_pb2.CUSTODIAN_CONDITION_INSTALLATION,
+    ErrorCode.STORAGE_FULL: project_pb2.CUSTODIAN_CONDITION_STORAGE,
+    ErrorCode.AUDIT: project_pb2.CUSTODIAN_CONDITION_AUDIT,
+}
+
+
+def condition_of(code: ErrorCode) -> Condition:
+    """The kind of condition that an error of this code is; OTHER for those that have none of their own."""
+    return _KINDS.get(code, project_pb2.CUSTODIAN_CONDITION_OTHER)
+
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_APPROVE: approve,

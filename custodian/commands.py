@@ -241,7 +241,7 @@ def _attach(app: typer.Typer, party: Party, default: Path) -> None:
         does not apply.
         """
         from gemel.custodian.configuration import load_custodian
-        from gemel.custodian.operator.attachment import attach as attach_values
+        from gemel.custodian.operator.own_check import attach as attach_values
         from gemel.custodian.operator.screen import console
 
         selected = [name.strip() for name in columns.split(",") if name.strip()]
@@ -265,7 +265,7 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
         The service compares each new one with them by itself. They come from the running service; where none runs, they
         are read from its state.
         """
-        from gemel.custodian.operator.kept_checkpoints import kept_checkpoints
+        from gemel.custodian.operator.restored_log import kept_checkpoints
 
         found = kept_checkpoints(config, party, lost=lost)
         if as_json:
@@ -399,7 +399,7 @@ def _leakage(app: typer.Typer, party: Party) -> None:
         from gemel.common.records.registry import file_source
         from gemel.common.specification import read_specification
         from gemel.custodian.operator.screen import console, show_leakage
-        from gemel.custodian.source.reading import clean_file
+        from gemel.custodian.source.cleaned_file import clean_file
         from gemel.custodian.steps.leakage_gate import load_gate
 
         spec = read_specification(specification)

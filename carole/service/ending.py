@@ -20,7 +20,7 @@ from gemel.carole.store.releases import Kept, ReleaseTrace
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.runs import Lease, OvertakenError
 from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.logging_setup import log
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification

@@ -22,7 +22,7 @@ from gemel.carole.service.shares import granted_joint, shares
 from gemel.carole.service.stages import Note, no_note
 from gemel.carole.store import Store
 from gemel.carole.store.runs import Lease
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader

@@ -37,8 +37,8 @@ from gemel.carole.service.stages import Note
 from gemel.carole.store import Store
 from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.carole.store.runs import Lease
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress

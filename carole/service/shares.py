@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from gemel.carole.engine.resolution.shown_pairs import ShownPairs, shown_pairs
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Members

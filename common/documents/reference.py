@@ -7,10 +7,8 @@ from typing import Any
 
 from gemel.common.documents.assessment_document import AssessmentDocument
 from gemel.common.documents.document import Document
-from gemel.common.documents.evaluation_document import EvaluationDocument
-from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.documents.model_document import ModelDocument
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.linkage_document import EvaluationDocument, LinkageDocument
+from gemel.common.documents.model_document import ModelDocument, StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 
 DOCUMENTS: dict[str, type[Document]] = {

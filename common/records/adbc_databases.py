@@ -20,14 +20,15 @@ import polars as pl
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.database_cells import (
     WHERE,
+    bad_url,
     column_text,
     decimal_text,
     no_text,
     out_of_range,
+    parts,
     uuid_text,
     zoned_text,
 )
-from gemel.common.records.database_url import bad_url, parts
 
 _ROWS_AT_ONCE = 20_000
 _BYTES_AT_ONCE = 1 << 22

@@ -11,10 +11,9 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.sources import ParquetSource
-from gemel.common.records.table import SourceTable, require_columns
-from gemel.common.records.typed_columns import text_tables
+from gemel.common.records.table import SourceTable, require_columns, text_tables
 
-_ROWS_AT_ONCE = 1 << 18
+_GROUP_ROWS = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
 
 
@@ -30,7 +29,7 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
         yield from text_tables(list(schema), undecided, partial(_frames, path), columns, str(path))
 
 
-def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
+def read_parquet(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
     """Some columns of a Parquet file, or all, of their own types."""
     with _refusing(path):
         stored = list(pl.read_parquet_schema(path))
@@ -66,9 +65,9 @@ def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Some rows after the other; one frame without rows for a file without any."""
     # The path is no pattern of paths, and read as it is.
     file = pl.scan_parquet(path, glob=False).select(columns)
-    begin, height = 0, _ROWS_AT_ONCE
-    while height == _ROWS_AT_ONCE:
-        frame = file.slice(begin, _ROWS_AT_ONCE).collect()
+    begin, height = 0, _GROUP_ROWS
+    while height == _GROUP_ROWS:
+        frame = file.slice(begin, _GROUP_ROWS).collect()
         height = frame.height
         if height or not begin:
             yield frame

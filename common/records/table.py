@@ -7,7 +7,7 @@ line or row where it is, never the value.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,59 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.message_words import closest
-from gemel.common.records.positions import Found, Positions
+
+SHOWN = 5
+"""How many positions a message names."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where the rows of a table are.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64, shape (n_rows,)
+        1-based line or row of the source.
+    unit
+        What is counted: ``line`` or ``row``.
+    """
+
+    numbers: NDArray[np.int64] = field(repr=False)
+    unit: str = "row"
+
+    @classmethod
+    def of_rows(cls, n_rows: int) -> Positions:
+        """Rows by their own numbers."""
+        return cls(np.arange(1, n_rows + 1, dtype=np.int64))
+
+
+class Found:
+    """Rows found in the tables of a source, one after the other: how many, and where the first are.
+
+    Examples
+    --------
+    >>> found = Found()
+    >>> found.add(Positions(np.array([2, 3, 4]), "line"), np.array([False, True, True]))
+    >>> str(found)
+    'lines 3, 4'
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: list[int] = []
+        self._unit = "row"
+
+    def add(self, positions: Positions, chosen: NDArray[np.bool_]) -> None:
+        """Add the chosen rows of a table."""
+        here = positions.numbers[chosen]
+        self.count += len(here)
+        self._unit = positions.unit
+        self._first += here[: SHOWN - len(self._first)].tolist()
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(str, self._first))
+        return f"{self._unit}{'s' if self.count > 1 else ''} {shown}{', ...' if self.count > SHOWN else ''}"
+
 
 NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and the separator"
 """The remedy where none of the selected columns is there."""
@@ -245,3 +297,27 @@ def refuse_identifiers(column: str, where: str, without: Found, repeated: Found,
             got=" and ".join(problems),
             remedy="give every record one row with its own identifier, or name another column as the identifier",
         )
+
+
+Frames = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
+"""Reads some columns of a file from its beginning, in parts: one at least, which may be without rows."""
+
+
+def text_tables(
+    stored: Sequence[str], undecided: Collection[str], frames: Frames, columns: Sequence[str] | None, where: str
+) -> Iterator[SourceTable]:
+    """The selected columns of a file, or all, as text; `undecided` ones are read twice."""
+    names = [name.strip() for name in stored]
+    columns = names if columns is None else columns
+    require_columns(names, columns, where)
+    own: Mapping[str, str] = dict(zip(names, stored, strict=True))
+    used = [own[name] for name in columns]
+    twice = [name for name in used if name in undecided]
+    shorten = dict.fromkeys(used, True)
+    for frame in frames(twice) if twice else ():
+        shorten |= {name: shorten[name] and can_shorten(frame[name]) for name in twice}
+    before = 0
+    for frame in frames(used):
+        text = pl.DataFrame([as_text(frame[own[name]], where, shorten[own[name]]).alias(name) for name in columns])
+        yield SourceTable(text, np.arange(before + 1, before + frame.height + 1, dtype=np.int64), "row", where)
+        before += frame.height

@@ -24,8 +24,7 @@ from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
 from gemel.common.signatures.layout import Layout, SetLayout
-from gemel.common.signatures.party_sets import ShareHeader
-from gemel.common.signatures.shared_words import SharedUpload
+from gemel.common.signatures.party_sets import SharedUpload, ShareHeader
 from gemel.common.suite import Suite
 
 _SHARES = b"gemel shares 1\n"

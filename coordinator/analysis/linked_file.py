@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from gemel.common.documents.provenance import Provenance
+from gemel.common.documents.document import Provenance
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 

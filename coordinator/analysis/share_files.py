@@ -12,7 +12,7 @@ from typing import Literal
 
 import polars as pl
 
-from gemel.common.documents.provenance import LINKED_FILES, Provenance, read_provenance
+from gemel.common.documents.document import LINKED_FILES, Provenance, read_provenance
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
@@ -20,7 +20,7 @@ from gemel.common.records.registry import read_table
 from gemel.common.records.table import as_text, numbers_of
 from gemel.common.specification.model.section import folded_label
 from gemel.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
-from gemel.custodian.steps.coarsened_variables import COARSENING
+from gemel.custodian.steps.share import COARSENING
 
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 

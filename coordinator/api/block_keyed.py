@@ -21,7 +21,7 @@ from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, 
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.progress import Progress
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import VariableCodes

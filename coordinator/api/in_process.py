@@ -29,7 +29,7 @@ from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.specified import plan_of, refuse_unidentified
 from gemel.carole.engine.shared.comparing import compare_opened
 from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
@@ -41,13 +41,13 @@ from gemel.common.sharing.party import Party
 from gemel.common.specification import Specification
 from gemel.coordinator.api.block_keyed import Sent, link_block_keyed, resolved
 from gemel.coordinator.api.decided_pairs import DecidedPairs, decided
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.decoys import with_decoys
-from gemel.custodian.encoding.known_records import known_set
 from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.shared_in_memory import shared_in_memory
+from gemel.custodian.source.cleaned_file import compared_columns
 from gemel.custodian.source.known_file import read_known_files
-from gemel.custodian.source.reading import compared_columns
 
 # A linkage of mode shared in one process: the custodians' shares, three parties in threads, the resolver's decision.
 #

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import EvaluationDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.frames import Records
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side

@@ -18,7 +18,7 @@ from gemel.coordinator.api.frames import table_of
 from gemel.coordinator.api.in_process import Keys, link_in_process
 from gemel.coordinator.api.linked_files import LinkedFiles
 from gemel.coordinator.api.specifications import AnySpecification, draft, specification_of
-from gemel.custodian.source.reading import compared_columns
+from gemel.custodian.source.cleaned_file import compared_columns
 
 
 def link(

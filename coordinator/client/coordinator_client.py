@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gemel.common.audit.reason import normalized_reason
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity

@@ -15,9 +15,7 @@ import polars as pl
 from gemel.common.specification import KINDS
 from gemel.common.specification.model.defaults import DateOrder, Kind
 from gemel.coordinator.draft.column_meanings import bare, meaning_of, without_accents, words_of
-from gemel.custodian.cleaning.dates import parse_date
-from gemel.custodian.cleaning.definition import folded
-from gemel.custodian.cleaning.numerals import clean_number
+from gemel.custodian.cleaning.definition import clean_number, folded, parse_date
 
 SAMPLE = 4_000
 """Distinct values looked at per column; the counts are of all rows."""

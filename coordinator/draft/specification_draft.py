@@ -44,7 +44,7 @@ from gemel.coordinator.draft.register_limits import measured_limits
 from gemel.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
 from gemel.coordinator.draft.shared_columns import identifier_of, text_of
 from gemel.coordinator.truth_columns import Truth
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.own_copies import own_copies
 from gemel.custodian.leakage_report import Gate
 

@@ -9,8 +9,7 @@ from dataclasses import field as dataclass_field
 import polars as pl
 
 from gemel.common.parties import Side
-from gemel.common.signatures.fixed_fields import fixed_fields
-from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.layout import Layout, fixed_fields
 from gemel.common.specification import FieldSpec, Specification
 from gemel.coordinator.estimate.unit_costs import (
     CUSTODIAN_BASE,

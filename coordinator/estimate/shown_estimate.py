@@ -15,7 +15,7 @@ from gemel.common.specification import Specification
 from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.estimate.estimate import Estimate
 from gemel.coordinator.estimate.limits import refuse_exceeded
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 
 Frames = tuple[pl.DataFrame, pl.DataFrame]
 """Alice's and Bob's file."""

@@ -17,7 +17,7 @@ from gemel.carole.evaluation import (
     quality,
 )
 from gemel.carole.evaluation.truth import UNKNOWN
-from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import EvaluationDocument
 
 CURVE_POINTS = 400
 """Most points of a curve that are written down; what lies between them is on a line for the eye."""

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from gemel.common.parties import Side
-from gemel.common.records.positions import Positions
+from gemel.common.records.table import Positions
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
-from gemel.custodian.cleaning.dates import MAX_YEAR, MIN_YEAR
 from gemel.custodian.cleaning.definition import (
+    MAX_YEAR,
+    MIN_YEAR,
     TEXT_STEPS,
     drop_phrases,
     finished,
@@ -26,12 +27,10 @@ from gemel.custodian.cleaning.definition import (
     parse_value,
     stop_phrases,
 )
-from gemel.custodian.cleaning.harmonising import harmonised, unnamed_in
-from gemel.custodian.cleaning.parts import salt_text
+from gemel.custodian.cleaning.parts import listed_in, salt_text
 from gemel.custodian.cleaning.profile import FieldProfile, Profile
-from gemel.custodian.cleaning.similar_values import listed_in
 from gemel.custodian.cleaning.source_values import texts_of
-from gemel.custodian.cleaning.variables import VariableCleaning
+from gemel.custodian.cleaning.variables import VariableCleaning, harmonised, unnamed_in
 from gemel.custodian.tokens import tokenise
 
 # The cleaning steps as column expressions for values that are all ASCII, where they need no Unicode tables.

@@ -8,7 +8,7 @@ from gemel.common.language import clauses, gettext, listed, marked, ngettext, wr
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.expected_layout import bounded_counts, expected_layout
-from gemel.custodian.source.reading import compared_columns
+from gemel.custodian.source.cleaned_file import compared_columns
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SMALL = marked("less than 10 KiB")

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit import Checkpoint
-from gemel.common.documents.provenance import Provenance, read_provenance
+from gemel.common.documents.document import Provenance, read_provenance
 from gemel.common.documents.result_warning import ResultWarning, by_severity
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import gettext, marked
@@ -25,8 +25,7 @@ from gemel.common.web.listing import listed
 from gemel.common.web.pages import Pages
 from gemel.common.web.specification_words import specification_shown
 from gemel.common.witnessing.wording import when
-from gemel.custodian.cleaning import Profile
-from gemel.custodian.cleaning.display import HEADINGS, profile_rows
+from gemel.custodian.cleaning.profile import HEADINGS, Profile, profile_rows
 from gemel.custodian.console.custodian import PROJECT, Custodian, project_of
 from gemel.custodian.console.leaving import messages
 from gemel.custodian.console.project_words import described, mine, page_state, rows

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
 from gemel.common.signatures.category_tree import ordered
-from gemel.common.signatures.signature_sets import MISSING, VariableCodes
+from gemel.common.signatures.layout import JOINT, TRAINING
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet, VariableCodes
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
 from gemel.common.specification.model.protection import CoarseningStep, partitions
 from gemel.common.specification.model.section import folded_label
@@ -126,3 +127,35 @@ def coded_variables(
         for variable in specification.variables
         if variable.name in variables
     }
+
+
+# Training records and a known joint distribution as keyed codes: the sets that come last in a contribution.
+#
+# Their rows are ordered by their codes, which are all that is sent of them: of the order in the file nothing is left.
+
+
+def known_set(
+    places: Mapping[str, pl.Series],
+    counts: NDArray[np.float64] | None,
+    spec: Specification,
+    seed: Seed,
+    epoch: int,
+) -> SignatureSet:
+    """The set of a file of known values, under the relabelling of both custodians' own codes.
+
+    Parameters
+    ----------
+    places
+        By variable of the value model, Int32: the place in the public list, null where missing.
+    counts
+        Of a known joint distribution, what each row counts; None: training records.
+    spec, seed, epoch
+        The relabelling is derived from these.
+    """
+    n_rows = len(next(iter(places.values())))
+    codes = coded_variables(places, np.arange(n_rows), spec, seed, epoch)
+    order = np.lexsort([each.codes for each in reversed(codes.values())])
+    ordered = {name: VariableCodes(each.categories, each.codes[order]) for name, each in codes.items()}
+    if counts is None:
+        return SignatureSet(TRAINING, n_rows, {}, {}, ordered)
+    return SignatureSet(JOINT, n_rows, {}, {}, ordered, counts=counts[order])

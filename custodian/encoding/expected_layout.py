@@ -14,9 +14,7 @@ from dataclasses import field as dataclass_field
 import polars as pl
 
 from gemel.common.parties import Side
-from gemel.common.signatures.fixed_fields import fixed_fields
 from gemel.common.signatures.intervals import WHOLE, Interval, intervals
-from gemel.common.signatures.known_layout import known_layouts
 from gemel.common.signatures.layout import (
     CODES,
     GROUPS,
@@ -26,7 +24,9 @@ from gemel.common.signatures.layout import (
     Layout,
     SetLayout,
     VariableLayout,
+    fixed_fields,
     group_rows,
+    known_layouts,
     sample_rows,
 )
 from gemel.common.specification import BlockingRule, Specification

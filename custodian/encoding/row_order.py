@@ -77,10 +77,15 @@ def in_content_order(
     sent += [variable.codes for variable in part.variables.values()]
     equal = drawing.draw(f"order of equal rows of {part.rule}", rows)
     order = np.lexsort([equal, *sent[::-1], last])
+    return reordered(part, order), rows[order]
+
+
+def reordered(part: SignatureSet, order: NDArray[np.int64]) -> SignatureSet:
+    """A set with its rows in another order."""
     fields = {
         name: FieldSignatures(field.bits, field.signatures, field.codes[order], field.content)
         for name, field in part.fields.items()
     }
     blocks = {name: keys[order] for name, keys in part.blocks.items()}
-    variables = {name: VariableCodes(each.categories, each.codes[order]) for name, each in part.variables.items()}
-    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables, part.interval), rows[order]
+    variables = {name: VariableCodes(coded.categories, coded.codes[order]) for name, coded in part.variables.items()}
+    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables, part.interval)

@@ -13,8 +13,7 @@ from gemel.common.parties import Side
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import Layout
-from gemel.common.signatures.party_sets import PartyContribution, ShareHeader
-from gemel.common.signatures.shared_words import SharedUpload
+from gemel.common.signatures.party_sets import PartyContribution, SharedUpload, ShareHeader
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.records import Encoded

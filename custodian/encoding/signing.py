@@ -21,8 +21,7 @@ from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, deriv
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, FieldSignatures
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
-from gemel.custodian.cleaning.parts import salt_text
-from gemel.custodian.cleaning.similar_values import similar_values
+from gemel.custodian.cleaning.parts import salt_text, similar_values
 from gemel.custodian.encoding.blocking_keys import keyed_digests
 from gemel.custodian.encoding.columns import distinct_values
 from gemel.custodian.encoding.minhash import block_signatures, signatures, with_randomised_response

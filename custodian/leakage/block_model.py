@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gemel.custodian.leakage.block_view import BlockView
-from gemel.custodian.leakage.mean_field import mean_field
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN
-from gemel.custodian.leakage.similarity_graph import SLACK
+from gemel.custodian.leakage.similarity_graph import SLACK, mean_field
+from gemel.custodian.leakage.view import PublicValues
 
 POOL = 400
 """Public values considered in a block, the commonest ones; in large blocks more."""

@@ -24,23 +24,21 @@ from threadpoolctl import threadpool_limits
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.drawn_records import DrawnRecords
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.signatures import FieldSignatures
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.columns import file_order
-from gemel.custodian.encoding.padding import RuleRows
-from gemel.custodian.encoding.records import encode_rows
+from gemel.custodian.encoding.file_records import HeldRecords
+from gemel.custodian.encoding.records import Encoding
 from gemel.custodian.encoding.samples import grouped
-from gemel.custodian.leakage.across import by_cooccurrence
+from gemel.custodian.leakage.across import by_cooccurrence, unique_rows
 from gemel.custodian.leakage.block_model import block_likelihood, count_likelihood
 from gemel.custodian.leakage.block_view import BlockView, attack_by_size
-from gemel.custodian.leakage.category_codes import unique_rows
-from gemel.custodian.leakage.mean_field import mean_field
 from gemel.custodian.leakage.own_blocks import in_blocks
-from gemel.custodian.leakage.own_file import dictionaries, finding, truth_of
-from gemel.custodian.leakage.own_whole import coded, field_by_field
-from gemel.custodian.leakage.public import PublicValues
+from gemel.custodian.leakage.own_whole import coded, dictionaries, field_by_field, finding, truth_of
 from gemel.custodian.leakage.recovery import UNKNOWN
+from gemel.custodian.leakage.similarity_graph import mean_field
+from gemel.custodian.leakage.view import PublicValues
 from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
 
 # Samples of chance agreement as their attacker sees them: small groups of values, each under a key of its own.
@@ -149,10 +147,9 @@ def in_samples(
         return
     chosen = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
     some = {name: column.gather(rng.permutation(chosen)) for name, column in columns.items()}
-    empty = RuleRows(some, {}, len(chosen))
     seed, noise = keys.throw_away_seed("samples"), keys.throw_away_noise("samples")
-    sent = encode_rows(empty, spec, seed, 1, noise=noise, shuffle=file_order)
-    (part,), rows = sent.sets, grouped(len(chosen), lambda _: file_order(len(chosen))).ravel()
+    part = Encoding(spec, seed, 1, noise, shuffle=file_order).samples(HeldRecords(some))
+    rows = grouped(len(chosen), lambda _: file_order(len(chosen))).ravel()
     for field in spec.fields:
         public = dictionaries(columns, spec.model_copy(update={"fields": (field,)}), drawn, rng)[field.name]
         if public is None or len(public) < MIN_VALUES:

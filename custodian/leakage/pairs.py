@@ -13,8 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.custodian.leakage.public import PublicValues
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import FieldView, PublicValues
 
 EQUAL = np.float32(1.0)
 ABSENT = np.float32(-9.0)
@@ -175,3 +174,12 @@ def _jaccard(
                 second += 1
         similar[pair] = np.float32(common) / np.float32(total - common)
     return similar
+
+
+# Which blocks of people in clear an encoded block resembles: its pairs' fingerprints looked up, the rarest first.
+#
+# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those
+# alone that are near to it in the field where the fewest are. A block in clear is as likely as its best *star*: an
+# encoded row taken for a person, with what the row's pairs find at best among the pairs of that person. Pairs of the
+# right block meet in the right person; those of a wrong block resemble now these two people, now those, and added up
+# over the block they would outweigh the right one's, the more so the larger the blocks.

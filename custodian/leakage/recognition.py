@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.custodian.leakage.fingerprint_model import FingerprintModel
-from gemel.custodian.leakage.pair_lookup import PairLookup
+from gemel.custodian.leakage.fingerprint_model import FingerprintModel, PairLookup
 from gemel.custodian.leakage.pairs import Fingerprints
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.subgraphs import grow_assignment

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -10,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gemel.common.audit import Checkpoint
+from gemel.common.configuration import Configuration, load_configuration
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.keys.private_files import write_private
 from gemel.common.parties import Party
 from gemel.common.pki import Members, PartyFolder
 from gemel.common.rpc.client import Connection
@@ -18,8 +22,41 @@ from gemel.common.rpc.dry_run import withheld_shown
 from gemel.common.rpc.pages import every_page
 from gemel.common.rpc.tls import channel_credentials
 from gemel.custodian.configuration import load_custodian
-from gemel.custodian.operator.address import running_address
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+
+# Where a running custodian's service answers its operator: a small file in its state folder.
+#
+# In a module of its own, so that an operator's command does not load the service's packages.
+
+ADDRESS_FILE = "operator.yaml"
+"""In the state folder."""
+
+
+class Address(Configuration):
+    """What a running service reports about itself."""
+
+    address: str
+    pid: int
+
+
+def announce(state: Path, address: str) -> None:
+    """Write where this process answers."""
+    content = json.dumps({"address": address, "pid": os.getpid()})
+    write_private(state / ADDRESS_FILE, content.encode(), replace=True)
+
+
+def running_address(state: Path, party: str) -> Address:
+    """Where the service with this state folder answers."""
+    path = state / ADDRESS_FILE
+    if not path.exists():
+        raise GemelError(
+            ErrorCode.UNAVAILABLE,
+            f"{party.title()}'s service is not running",
+            where=str(state),
+            remedy=f"start it with `gemel {party} serve`",
+        )
+    return load_configuration(path, Address)
+
 
 CONFIRMATION_SECONDS = 10.0
 """How long to wait for the outcome of an approval."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import structlog
 
+from gemel.common.audit import Checkpoint
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Party
 from gemel.common.witnessing.log_reader import Restored
 from gemel.common.witnessing.wording import restored_lines, when
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.operator.control import Control
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.state_tables import Project
+from gemel.custodian.state.row_map import Keyring
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.step_context import StepContext
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -75,3 +82,30 @@ def _known(state: State, project: Project) -> list[str]:
         for result in state.results(project.name)
     ]
     return [f"{when(int(1000 * at))}: {what}" for at, what in sorted(found)]
+
+
+def kept_checkpoints(config: Path, party: Party, *, lost: bool = False) -> list[Checkpoint]:
+    """The verified checkpoints, oldest first: from the running service, else from the state folder.
+
+    Parameters
+    ----------
+    lost
+        Those of logs that a restoration has cut, instead.
+
+    Raises
+    ------
+    GemelError
+        BUSY if a service has the state folder and does not answer; AUDIT, CONFIGURATION.
+    """
+    try:
+        with Control.open(config, party) as control:
+            return list(control.checkpoints(lost=lost))
+    except GemelError as error:
+        if error.code is not ErrorCode.UNAVAILABLE:
+            raise
+    configuration = load_custodian(config)
+    state = State(configuration.state, Keyring.load(configuration, party).vault)
+    try:
+        return state.all_lost() if lost else state.seen()
+    finally:
+        state.close()

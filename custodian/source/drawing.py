@@ -26,7 +26,7 @@ from gemel.common.drawn_records import (
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.specification import BlockingRule, Specification
 from gemel.custodian.encoding.blocking_keys import key_text
-from gemel.custodian.encoding.streamed import variable_column
+from gemel.custodian.encoding.file_records import variable_column
 from gemel.custodian.source.cleaned_file import CleanedFile, hashes
 
 _AT_ONCE = 1 << 20

@@ -21,10 +21,10 @@ from gemel.common.folder_lock import lock_folder
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.vault import Vault
 from gemel.custodian.state.pending_uploads import Uploads
-from gemel.custodian.state.state_database import Database
-from gemel.custodian.state.state_tables import (
+from gemel.custodian.state.state_database import (
     FROM_MAPS,
     REQUEST_COUNT,
+    Database,
     Leakage,
     Lost,
     OwnSecret,

@@ -28,7 +28,7 @@ class _Stored(NamedTuple):
 
 
 class EncryptedTable:
-    """A working table (`custodian.encoding.working_table`) in an encrypted file."""
+    """A working table (`custodian.encoding.file_records`) in an encrypted file."""
 
     def __init__(self, path: Path, *, by_column: bool) -> None:
         self.n_rows = 0

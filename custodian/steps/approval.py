@@ -23,12 +23,12 @@ from gemel.common.records.csv_form import read_as
 from gemel.common.records.registry import source_stamp
 from gemel.common.records.sources import DETECT
 from gemel.custodian.cleaning.own_copies import copies_warnings
-from gemel.custodian.memory import MemoryLimit
 from gemel.custodian.source.cleaned_file import CleanedFile, read_into
 from gemel.custodian.source.known_file import read_known_files
-from gemel.custodian.state.state_tables import Project
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.epochs import enter_epoch
-from gemel.custodian.steps.shared_upload import computing
+from gemel.custodian.steps.held_memory import MemoryLimit
+from gemel.custodian.steps.signing import computing
 from gemel.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
 from gemel.protos.linkage.v1 import custody_pb2
 

@@ -15,16 +15,13 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.client import COMMIT_SECONDS
 from gemel.common.rpc.transfer import Content, send
 from gemel.common.wire import chunk_count
-from gemel.custodian.memory import MemoryLimit, high_water
-from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.state.state_database import Upload
 from gemel.custodian.steps.approval import cleaned_records, keep_profile
-from gemel.custodian.steps.held_memory import FileSize, require_room
+from gemel.custodian.steps.held_memory import FileSize, MemoryLimit, high_water, require_room
 from gemel.custodian.steps.leakage_gate import pass_gate, statement
 from gemel.custodian.steps.seed_agreement import kept_seed
-from gemel.custodian.steps.shared_upload import computing
-from gemel.custodian.steps.signing import sign_into
-from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.custodian.steps.signing import computing, sign_into
+from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
 from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 _ROUNDS = 5

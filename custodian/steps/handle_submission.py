@@ -41,8 +41,8 @@ from gemel.common.wire.row_handles import (
 )
 from gemel.custodian.encoding.columns import random_order
 from gemel.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
-from gemel.custodian.state.state_tables import JOINED, Upload
-from gemel.custodian.steps.owner import owner_of
+from gemel.custodian.state.state_database import JOINED, Upload
+from gemel.custodian.steps.epochs import owner_of
 from gemel.custodian.steps.requested_rows import count_requested, requested_rows_of
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2

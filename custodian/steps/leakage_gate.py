@@ -18,7 +18,7 @@ from gemel.common.specification import Specification
 from gemel.custodian.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Gate, LeakageReport, Verdict
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.source.drawing import drawn_records
-from gemel.custodian.state.state_tables import Leakage
+from gemel.custodian.state.state_database import Leakage
 from gemel.custodian.steps.step_context import StepContext, Task
 from gemel.protos.linkage.v1 import contribution_pb2
 

@@ -14,11 +14,10 @@ from gemel.common.keys import SealContext
 from gemel.common.keys.sealing import open_file
 from gemel.common.rpc.transfer import Fetch
 from gemel.custodian.state.row_map import unpack_map
-from gemel.custodian.state.state_tables import Upload
-from gemel.custodian.steps.resolved_tables import check_resolved, resolved_tables
+from gemel.custodian.state.state_database import Upload
+from gemel.custodian.steps.requested_rows import check_resolved, resolved_tables
 from gemel.custodian.steps.share import Share, identified, read_share
-from gemel.custodian.steps.step_context import StepContext, Task
-from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.custodian.steps.step_context import StepContext, Stopwatch, Task
 from gemel.protos.linkage.v1 import custody_pb2
 
 log = structlog.get_logger()

@@ -21,16 +21,20 @@ from gemel.common.keys import Seed
 from gemel.common.specification import Specification
 from gemel.common.specification.model.protection import CoarseningStep
 from gemel.custodian.encoding.categories import coarsened_labels, labels_by_code
-from gemel.custodian.state.state_tables import Result
-from gemel.custodian.steps.coarsened_variables import COARSENING, coarsened_variables, coarsening_table
-from gemel.custodian.steps.lone_fetch import reason_to_go_alone
+from gemel.custodian.state.state_database import Result
 from gemel.custodian.steps.own_share import own_share
-from gemel.custodian.steps.run_provenance import run_provenance
 from gemel.custodian.steps.seed_agreement import kept_seed
-from gemel.custodian.steps.share import Share, malformed, safe_name
-from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from gemel.custodian.steps.step_progress import Stopwatch
-from gemel.custodian.steps.witnessing import countersigned_by_both
+from gemel.custodian.steps.share import (
+    COARSENING,
+    Share,
+    coarsened_variables,
+    coarsening_table,
+    malformed,
+    run_provenance,
+    safe_name,
+)
+from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
+from gemel.custodian.steps.witnessing import countersigned_by_both, reason_to_go_alone
 from gemel.protos.linkage.v1 import custody_pb2
 
 # The joint distribution of both files' variables, for a custodian that was granted it: codes become labels.

@@ -18,11 +18,11 @@ from gemel.common.keys import CANARY_RECORDS, Agreement, Seed, Terms, canary_dig
 from gemel.common.keys.check import canary_part, canary_part_names
 from gemel.common.parties import Side
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.signatures import to_bytes
+from gemel.common.signatures.payload import to_bytes
 from gemel.common.specification import Specification, canonical_json
 from gemel.common.wire import side_to_wire
-from gemel.custodian.cleaning import clean
-from gemel.custodian.cleaning.similar_values import similar_values
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.parts import similar_values
 from gemel.custodian.encoding.categories import relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records

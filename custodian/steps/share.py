@@ -14,19 +14,26 @@ Where it was granted there is also ``joint.json``, the joint distribution of bot
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
+from gemel.common.documents.document import CLASSES, EXACT, Provenance
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest, specification_digest
+from gemel.common.specification.model.protection import CoarseningStep, step_name
+from gemel.common.specification.model.section import folded_label
 
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
@@ -158,3 +165,68 @@ def safe_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise parameter("FETCH task", "a run's name has 1 to 64 letters, digits, _ and -", f"{len(name)} characters")
     return name
+
+
+# How the variables of the linked records are released, where a limit was breached: as the parties had approved.
+#
+# The statistics name the step by which each variable is coarsened. Values never leave a custodian with its links, so
+# that the file that is written here, every category with what it is released as, is what whoever uses the linked
+# records joins them with.
+
+COARSENING = "coarsening.csv"
+
+
+def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> dict[str, CoarseningStep | str]:
+    """The step of each variable that is released coarsened."""
+    listed = statistics.get("coarsened")
+    if listed is None:
+        return {}
+    found: dict[str, CoarseningStep | str] = {}
+    for item in listed if isinstance(listed, list) else [None]:
+        name = str(item.get("variable")) if isinstance(item, dict) else ""
+        steps = {step_name(step): step for step in spec.coarsenings(name)}
+        step = steps.get(str(item.get("coarsening"))) if isinstance(item, dict) else None
+        if step is None or name in found:
+            raise malformed(
+                "a variable twice" if name in found else "another one",
+                "the result is coarsened in a way that the approved specification does not allow",
+            )
+        found[name] = step
+    return found
+
+
+def coarsening_table(steps: Mapping[str, CoarseningStep | str], spec: Specification) -> pl.DataFrame:
+    """Every category of the coarsened variables with what it is released as."""
+    rows = [
+        (name, label, step.group_of[folded_label(label)] if isinstance(step, CoarseningStep) else None)
+        for name, step in steps.items()
+        for label in spec.variable(name).categories
+    ]
+    columns = {"variable": pl.String, "category": pl.String, "released_as": pl.String}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def run_provenance(spec: Specification, run: str, table: str, sides: Iterable[Side], *, exact: bool) -> Provenance:
+    """The provenance of a table that is made now.
+
+    Parameters
+    ----------
+    sides
+        Whose identifiers or variables are in it.
+    exact
+        Whether its link probabilities are exact.
+    """
+    content = {
+        "project": spec.project,
+        "run": run,
+        "table": table,
+        "sides": [str(side) for side in sides],
+        "specification_digest": specification_digest(spec).hex(),
+        "encoding_digest": encoding_digest(spec).hex(),
+        "assignment": spec.links.assignment,
+        "exact": exact,
+        "probabilities": EXACT if exact else CLASSES,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("gemel"),
+    }
+    return Provenance.of(content, "provenance")

@@ -34,7 +34,8 @@ from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.transfer import Fetch
-from gemel.common.signatures import SignatureSet, layout_of, to_bytes
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
 from gemel.common.wire.chunks import Chunk

@@ -11,7 +11,8 @@ from rich.console import Console
 import alice
 from gemel.common.fitting_table import FittingTable
 from gemel.coordinator.client import terminal
-from gemel.custodian.cleaning import clean, profile_table
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.profile import profile_table
 from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.operator import screen
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2

@@ -9,7 +9,7 @@ import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.sources import CsvSource, Source
-from gemel.custodian.operator.attachment import attach
+from gemel.custodian.operator.own_check import attach
 
 
 @pytest.fixture

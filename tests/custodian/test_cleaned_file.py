@@ -19,8 +19,7 @@ from gemel.common.records.sources import CsvSource, Source
 from gemel.common.specification import load_specification
 from gemel.custodian.cleaning.own_copies import own_copies
 from gemel.custodian.source import cleaned_file
-from gemel.custodian.source.cleaned_file import CleanedFile, read_into
-from gemel.custodian.source.reading import read_cleaned
+from gemel.custodian.source.cleaned_file import CleanedFile, read_cleaned, read_into
 from gemel.custodian.state.working_tables import EncryptedTable, WorkingFolder
 from tests.specifications import heading
 

@@ -15,10 +15,9 @@ from gemel.common.records.sources import CsvSource, Source
 from gemel.common.specification import load_specification
 from gemel.common.specification.model.granted_variables import Transfer, VariableGrant
 from gemel.custodian.encoding.categories import labels_by_code
-from gemel.custodian.steps.coarsened_variables import coarsened_variables, coarsening_table
 from gemel.custodian.steps.own_share import OwnShare
 from gemel.custodian.steps.result_fetch import labelled
-from gemel.custodian.steps.share import Share
+from gemel.custodian.steps.share import Share, coarsened_variables, coarsening_table
 from gemel.custodian.steps.variable_sending import granted_values
 from tests.specifications import heading
 

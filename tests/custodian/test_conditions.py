@@ -6,9 +6,9 @@ import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+from gemel.custodian.agent import condition_of
 from gemel.custodian.operator.control import Control
 from gemel.custodian.service import CustodianService
-from gemel.custodian.steps.conditions import condition_of
 from gemel.protos.linkage.v1 import project_pb2
 from tests.custodian.test_flow import eventually, running, shown
 from tests.custodian.test_gate_in_service import REFUSING, leaky

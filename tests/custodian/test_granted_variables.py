@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from gemel.common.documents.provenance import read_provenance
+from gemel.common.documents.document import read_provenance
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification, specification_digest
 from tests.custodian.conftest import SPECIFICATION

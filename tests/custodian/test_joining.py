@@ -18,7 +18,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.pending_uploads import DAY_SECONDS
-from gemel.custodian.state.state_tables import JOINED, Upload
+from gemel.custodian.state.state_database import JOINED, Upload
 from gemel.custodian.steps.handle_submission import count_joined
 from gemel.custodian.steps.step_context import StepContext, Task
 from tests.common.specification.test_block_keyed import TEXT

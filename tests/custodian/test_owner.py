@@ -15,7 +15,7 @@ from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members
-from gemel.custodian.steps.owner import listed_owner, owner_of
+from gemel.custodian.steps.epochs import listed_owner, owner_of
 from gemel.custodian.steps.step_context import Task
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import DIGEST, ENCODING, SPEC, SPECIFICATION

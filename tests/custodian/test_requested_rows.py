@@ -24,7 +24,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Requested, load_specification
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.pending_uploads import DAY_SECONDS
-from gemel.custodian.state.state_tables import FROM_MAPS, REQUESTED, Upload
+from gemel.custodian.state.state_database import FROM_MAPS, REQUESTED, Upload
 from gemel.custodian.steps.handle_submission import handles_of
 from gemel.custodian.steps.requested_rows import count_requested
 from gemel.custodian.steps.step_context import StepContext, Task

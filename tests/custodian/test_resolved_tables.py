@@ -8,7 +8,7 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
-from gemel.custodian.steps.resolved_tables import check_resolved
+from gemel.custodian.steps.requested_rows import check_resolved
 from gemel.custodian.steps.share import Share
 from tests.common.specification.test_block_keyed import TEXT
 

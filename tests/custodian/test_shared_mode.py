@@ -20,8 +20,7 @@ from gemel.common.wire import manifest_from_wire
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
 from gemel.common.wire.share_headers import HeaderAbout, open_header
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.keyring import Keyring
-from gemel.custodian.state.row_map import unpack_map
+from gemel.custodian.state.row_map import Keyring, unpack_map
 from tests.custodian import test_lying_carole as lying
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 

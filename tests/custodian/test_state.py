@@ -22,15 +22,15 @@ from gemel.common.versions import CUSTODIAN_STATE
 from gemel.common.wire import CHUNK_BYTES
 from gemel.common.wire.chunks import rechunked
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.encrypted_file import (
+from gemel.custodian.state.pending_uploads import (
+    DAY_SECONDS,
     EncryptedWriter,
     encrypted_file,
     read_encrypted,
     read_encrypted_chunk,
 )
-from gemel.custodian.state.pending_uploads import DAY_SECONDS
 from gemel.custodian.state.row_map import RowMapWriter, unpack_codes, unpack_decoys, unpack_map
-from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.state.state_database import Upload
 
 PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
 

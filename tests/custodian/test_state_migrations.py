@@ -18,7 +18,7 @@ from gemel.common.keys import Vault, WrappingKeys
 from gemel.common.versions import CUSTODIAN_STATE
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.migrations import STEPS
-from gemel.custodian.state.state_tables import Base
+from gemel.custodian.state.state_database import Base
 
 NEXT = '''
 """A step that keeps a table's rows, and ends the program in its middle where the test wants it."""

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from gemel.common.parties import Side
-from gemel.common.signatures.values import unpack_values
+from gemel.common.signatures.signature_sets import unpack_values
 from gemel.custodian.operator import screen
 from gemel.custodian.operator.control import Control
 from tests.custodian.conftest import SPECIFICATION

@@ -60,7 +60,7 @@ from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.custodian_shares import ShareSecrets, add_share, leave_third_share
 from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
-from gemel.common.signatures.shared_words import SharedUpload, open_words, seal_words
+from gemel.common.signatures.party_sets import SharedUpload, open_words, seal_words
 from gemel.common.suite import Suite
 from gemel.common.wire.chunks import Chunk
 from gemel.common.wire.granted_variables import (

@@ -27,8 +27,7 @@ from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.common.specification import encoding_digest
 from gemel.coordinator.demonstration.people.drivers import driver_network
 from gemel.coordinator.demonstration.people.insured import KEY
-from gemel.custodian.encoding.categories import labels_by_code
-from gemel.custodian.encoding.known_records import known_set
+from gemel.custodian.encoding.categories import known_set, labels_by_code
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
 
 SEED = Seed(bytes(range(32)))

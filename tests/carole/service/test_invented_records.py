@@ -21,7 +21,7 @@ from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import from_bytes, intervals, to_bytes
-from gemel.common.signatures.fixed_fields import fixed_fields
+from gemel.common.signatures import intervals
 from gemel.common.signatures.intervals import WHOLE, Interval, in_intervals, interval_of
-from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.layout import Layout, fixed_fields
+from gemel.common.signatures.payload import from_bytes, to_bytes
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.specifications import heading

@@ -25,7 +25,7 @@ from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.estimate.candidate_pairs import candidate_pairs
 from gemel.coordinator.estimate.estimate import Columns, Estimate, estimate_of_files, estimate_of_size
 from gemel.coordinator.estimate.limits import CaroleLimits, refuse_exceeded
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.records import encode_records
 from tests.specifications import heading

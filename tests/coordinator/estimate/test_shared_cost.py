@@ -17,7 +17,7 @@ from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.estimate.estimate import Estimate, estimate_of_files, estimate_of_size
 from gemel.coordinator.estimate.limits import CaroleLimits
 from gemel.coordinator.estimate.unit_costs import GATE_BYTES
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from tests.common.sharing.plain import shares_of
 
 PAIRS = 1 << 15

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
-from gemel.common.records.positions import Positions
+from gemel.common.records.table import Positions
 from gemel.common.specification import load_specification
-from gemel.custodian.cleaning import Cleaning, clean
+from gemel.custodian.cleaning.columns import Cleaning, clean
 from tests.common.specification.example import EXAMPLE
 
 TEXT = yaml.safe_load(EXAMPLE)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.records.positions import Positions
+from gemel.common.records.table import Positions
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning import Profile, clean, profile_table
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.profile import Profile, profile_table
 
 DRIVING = {"name": "driving", "holder": "alice", "column": "quality", "categories": ["Good", "so so", "Poor"]}
 HOME = {"name": "home", "holder": "both", "categories": ["city", 3], "missing": ["x"]}

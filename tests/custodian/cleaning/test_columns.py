@@ -17,7 +17,9 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.parties import Side
 from gemel.common.specification import STEPS, FieldSpec, Specification
-from gemel.custodian.cleaning import Profile, clean, clean_value, profile_table
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.definition import clean_value
+from gemel.custodian.cleaning.profile import Profile, profile_table
 
 PLANTED = "Wraxhollow"
 

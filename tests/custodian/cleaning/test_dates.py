@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.custodian.cleaning.dates import clean_date
+from gemel.custodian.cleaning.definition import clean_date
 
 DAY = datetime.date(1965, 3, 7)
 

@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gemel.common.specification import STEPS, DateFormat, FieldSpec
-from gemel.custodian.cleaning import clean_value
-from gemel.custodian.cleaning.definition import TEXT_STEPS, folded
+from gemel.custodian.cleaning.definition import TEXT_STEPS, clean_value, folded
 
 STOP_WORDS = ("the", "P.O. Box", "mr", "straße", "12")
 

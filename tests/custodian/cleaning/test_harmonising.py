@@ -18,7 +18,7 @@ from gemel.common.specification import (
     load_specification,
     specification_notes,
 )
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.steps.seed_agreement import canary
 from tests.common.specification.example import EXAMPLE
 

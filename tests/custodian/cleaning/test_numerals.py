@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.custodian.cleaning.numerals import clean_number
+from gemel.custodian.cleaning.definition import clean_number
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gemel.common.specification.model.defaults import DateOrder, DatePart
 from gemel.custodian.cleaning.columns import plain_dates
-from gemel.custodian.cleaning.dates import clean_date
+from gemel.custodian.cleaning.definition import clean_date
 
 ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 PARTS: tuple[DatePart, ...] = ("year", "month", "day")

@@ -21,7 +21,7 @@ from gemel.custodian.console.leaving import in_units, messages
 from gemel.custodian.console.project_pages import seen_share
 from gemel.custodian.console.project_words import described, rows
 from gemel.custodian.service import CustodianService
-from gemel.custodian.steps.run_provenance import run_provenance
+from gemel.custodian.steps.share import run_provenance
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.coordinator.console.served import BASE
 from tests.custodian.conftest import SPECIFICATION

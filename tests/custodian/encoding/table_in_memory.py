@@ -8,7 +8,7 @@ import polars as pl
 
 
 class TableInMemory:
-    """As `gemel.custodian.encoding.working_table.WorkingTable`."""
+    """As `gemel.custodian.encoding.file_records.WorkingTable`."""
 
     def __init__(self) -> None:
         self.n_rows = 0

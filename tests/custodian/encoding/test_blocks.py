@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive
-from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.layout import CODES, GROUPS, SAMPLES
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
 from gemel.common.suite import Suite
 from gemel.custodian.encoding import signing as subject
-from gemel.custodian.encoding.blocks import tags
 from gemel.custodian.encoding.categories import relabelling
 from gemel.custodian.encoding.columns import file_order
-from gemel.custodian.encoding.minhash.fast import block_signatures, signatures
+from gemel.custodian.encoding.minhash import block_signatures, signatures
 from gemel.custodian.encoding.records import Encoded, encode_records
+from gemel.custodian.encoding.rows_of_mode import tags
 from gemel.custodian.tokens import tokenise
 from tests.custodian.encoding.encoded_rows import n_signed
 from tests.custodian.encoding.minhash.definition import signature, words

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.signatures import from_bytes, layout_of, to_bytes
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import layout_of
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.categories import category_codes, labels_by_code, relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records

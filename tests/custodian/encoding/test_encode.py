@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
 from gemel.common.parties import Side
-from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from tests.custodian.encoding.minhash.definition import signature, words

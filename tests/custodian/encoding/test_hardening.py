@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, encoding_digest, load_specification
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records

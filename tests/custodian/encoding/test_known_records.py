@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.signatures import from_bytes, layout_of, to_bytes
-from gemel.common.signatures.known_layout import known_layouts
-from gemel.common.signatures.layout import JOINT, TRAINING
-from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.signatures.layout import JOINT, TRAINING, known_layouts
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest
-from gemel.custodian.cleaning import clean
-from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.encoding.categories import known_set, labels_by_code
 from gemel.custodian.encoding.expected_layout import expected_layout, file_counts
-from gemel.custodian.encoding.known_records import known_set
 from gemel.custodian.encoding.records import encode_records
 from tests.custodian.encoding.test_categories import FRAME, SEED, SPEC
 

@@ -9,8 +9,9 @@ import pytest
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.layout import SAMPLES
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records

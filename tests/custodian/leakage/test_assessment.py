@@ -10,13 +10,13 @@ import pytest
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.signatures import FieldSignatures
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding import records as encoding
 from gemel.custodian.leakage import own_blocks
 from gemel.custodian.leakage.block_view import BlockView
 from gemel.custodian.leakage.leakage_assessment import assess
-from gemel.custodian.leakage.own_file import public_values
+from gemel.custodian.leakage.own_whole import public_values
 from gemel.custodian.leakage.view import FieldView
 from gemel.custodian.leakage_report import LeakageReport
 from tests.custodian.leakage.names import public_surnames

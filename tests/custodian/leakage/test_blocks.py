@@ -11,21 +11,13 @@ from scipy.stats import poisson
 
 from benchmarks._leakage_joins import size_alignment
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.signatures import FieldSignatures
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.leakage import (
-    UNKNOWN,
-    BlockView,
-    FieldView,
-    KeyLikelihood,
-    PublicValues,
-    attack_by_size,
-    block_likelihood,
-    score,
-    similarity_graph_alignment,
-)
-from gemel.custodian.leakage.mean_field import mean_field
-from gemel.custodian.leakage.similarity_graph import SLACK
+from gemel.custodian.leakage.block_model import KeyLikelihood, block_likelihood
+from gemel.custodian.leakage.block_view import BlockView, attack_by_size
+from gemel.custodian.leakage.recovery import UNKNOWN, score
+from gemel.custodian.leakage.similarity_graph import SLACK, mean_field, similarity_graph_alignment
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 from tests.custodian.leakage.names import KEYS, public_surnames
 

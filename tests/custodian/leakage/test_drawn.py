@@ -10,8 +10,8 @@ import pytest
 
 from gemel.common.drawn_records import DrawnRecords
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.custodian.cleaning import Profile
-from gemel.custodian.encoding.streamed import Records
+from gemel.custodian.cleaning.profile import Profile
+from gemel.custodian.encoding.file_records import TableRecords
 from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.source import drawing
 from gemel.custodian.source.cleaned_file import CleanedFile
@@ -23,7 +23,7 @@ def drawn_of(columns: Mapping[str, pl.Series], n: int) -> DrawnRecords:
     """A ninth of a file at random, and blocks."""
     table = TableInMemory()
     table.append(pl.DataFrame(columns))
-    file = CleanedFile(Records(table), Profile(n, ()), None, 1)
+    file = CleanedFile(TableRecords(table), Profile(n, ()), None, 1)
     with pytest.MonkeyPatch.context() as patch:
         for name, rows in (("ANY_ROWS", n // 9), ("BLOCKED_ROWS", n * 11 // 450), ("OTHER_ROWS", n // 9)):
             patch.setattr(drawing, name, rows)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.leakage.fingerprint_model import UNLIKE, FingerprintModel
+from gemel.custodian.leakage.fingerprint_model import UNLIKE, FingerprintModel, PairLookup
 from gemel.custodian.leakage.leakage_assessment import assess
-from gemel.custodian.leakage.pair_lookup import PairLookup
 from gemel.custodian.leakage.pairs import (
     ABSENT,
     EQUAL,
@@ -25,11 +24,10 @@ from gemel.custodian.leakage.pairs import (
     paired_values,
     pairs_within,
 )
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recognition import Claims, judge, recognise
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.subgraphs import grow_assignment, log_prior
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
 from gemel.custodian.tokens import tokenise
 from tests.custodian.leakage.names import public_surnames

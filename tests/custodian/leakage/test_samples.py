@@ -8,12 +8,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from gemel.common.keys.derivation import Purpose, Seed, derive
-from gemel.common.signatures import FieldSignatures
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.leakage import UNKNOWN
 from gemel.custodian.leakage import leakage_assessment as own_samples
 from gemel.custodian.leakage.leakage_assessment import FIXED, group_alignment, groups_view, in_samples
+from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.tokens import tokenise
 from tests.custodian.leakage.names import public_surnames
 from tests.specifications import heading

@@ -8,12 +8,12 @@ import pytest
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.signatures import FieldSignatures
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import load_specification
 from gemel.custodian.leakage.block_model import KeyLikelihood
 from gemel.custodian.leakage.block_view import BlockView
 from gemel.custodian.leakage.leakage_assessment import assess
-from gemel.custodian.leakage.public import PublicValues
+from gemel.custodian.leakage.view import PublicValues
 from gemel.custodian.leakage_report import PUBLIC
 from tests.specifications import heading
 

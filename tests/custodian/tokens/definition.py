@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 
 from gemel.common.suite import Suite
-from gemel.custodian.tokens.definition import (
+from gemel.custodian.tokens import (
     BIGRAM,
     CODE_POINT_BITS,
     DATE_DIGITS,
