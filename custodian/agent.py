@@ -117,15 +117,7 @@ class Held:
 
 
 class Agent:
-    """Works through Carole's tasks until it is stopped.
-
-    Parameters
-    ----------
-    context
-        What the steps need; `StepContext.stopping` ends the loop.
-    observe
-        Called with every step that has ended: its name, its outcome, its seconds.
-    """
+    """Works through Carole's tasks until it is stopped; `observe` receives each step's name, outcome, seconds."""
 
     def __init__(self, context: StepContext, observe: ObserveStep | None = None) -> None:
         self._context = context
@@ -166,13 +158,7 @@ class Agent:
                 self._sleep(max(pause * _RANDOM.uniform(0.75, 1.0), getattr(error, "retry_seconds", 0.0)))
 
     def turn(self) -> None:
-        """Request one task, and do it.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE when Carole does not answer, or any other error of the request.
-        """
+        """Request one task, and do it; UNAVAILABLE when Carole does not answer, or any other error of the request."""
         context, waiting = self._context, self._waiting()
         # The first request is answered at once, so that an operator sees whether Carole answers.
         seconds = self._patience(waiting) if context.progress.connected and not self._more else 0.0

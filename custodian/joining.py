@@ -91,10 +91,8 @@ def custodian_yaml(
 
     Parameters
     ----------
-    party
-        Whose file it is.
     carole
-        Carole's address, host:port.
+        Her address, host:port.
     peer_fingerprint
         Of the other custodian's identity, in any grouping.
     source
@@ -103,8 +101,6 @@ def custodian_yaml(
         A folder, relative to the file or absolute, with a slash at its end; by default the file's own.
     approve
         Digests of specifications to approve without the operator.
-    keys, state, results
-        Paths, relative to the file or absolute.
     listen, allow_remote
         IP:port of its metrics and probes, and whether other machines may reach that; none by default.
     members_digest

@@ -63,14 +63,7 @@ _STEP_SECONDS = (0.1, 1.0, 10.0, 60.0, 600.0)
 def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tuple[Observation, ObserveStep]:
     """The metrics and probes of one custodian's service, not yet started, and what counts its steps.
 
-    Parameters
-    ----------
-    context
-        What the steps share.
-    trust
-        The certificates.
-    agent
-        Whether the thread that works through Carole's tasks is alive.
+    `agent` says whether the thread that works through Carole's tasks is alive.
     """
     configuration = context.configuration
     folder = PartyFolder(configuration.keys)
@@ -228,15 +221,7 @@ class CustodianService:
 def serve(party: Party, configuration_file: Path, ready_file: Path | None = None) -> None:
     """Run a custodian's service until SIGTERM, SIGINT or its operator ends it.
 
-    Parameters
-    ----------
-    ready_file
-        Written once the service answers its operator: a JSON object with `party`, `address` and `pid`.
-
-    Raises
-    ------
-    GemelError
-        As `load_custodian` and `CustodianService`.
+    The `ready_file` is written once it answers its operator: a JSON object with `party`, `address` and `pid`.
     """
     os.umask(0o077)  # files written from here on are readable by this user only
     begin_log(party.name)

@@ -117,12 +117,8 @@ _SHORT = 48  # below, insertion sort is the fastest
 class Tokens:
     """The token sets of a list of values.
 
-    Attributes
-    ----------
-    codes
-        uint64, shape (n_tokens,): the codes of all values, each value's ascending and distinct.
-    offsets
-        int64, shape (n_values + 1,): value i has ``codes[offsets[i]:offsets[i + 1]]``; none if it is missing.
+    `codes` is uint64, shape (n_tokens,): of all values, each value's ascending and distinct. Value i has
+    ``codes[offsets[i]:offsets[i + 1]]``; none if it is missing.
     """
 
     codes: NDArray[np.uint64]
@@ -160,26 +156,16 @@ def tokenise(
     similar: Collection[str] | None = None,
     suite: Suite = Suite.DEFAULT,
 ) -> Tokens:
-    """Token sets of many values, as the module defines them.
+    """Token sets of many values, cleaned and without nulls, in their order; preferably the distinct ones only.
 
     Parameters
     ----------
-    values
-        Cleaned values without nulls; preferably the distinct ones only. One without tokens is a missing value.
     tokenisation
-        ``bigrams``, ``positional_bigrams``, ``positional_characters``, ``date_parts``, ``words`` or
-        ``value``.
+        One of `TOKENISATIONS`.
     key
         32 bytes, key of the hash of words and whole values.
     similar
         The values that are split into tokens, preferably a set; any other becomes one whole token. Default: all.
-    suite
-        Decides the hash.
-
-    Returns
-    -------
-    Tokens
-        In the order of `values`.
 
     Raises
     ------
@@ -189,8 +175,7 @@ def tokenise(
 
     Notes
     -----
-    About 20 ns a token on one core; a word or a whole value that has not occurred before takes
-    a microsecond more.
+    About 20 ns a token on one core; a word or a whole value that has not occurred before takes a microsecond more.
     """
     if tokenisation not in TOKENISATIONS:
         raise unknown_tokenisation(tokenisation)

@@ -40,19 +40,9 @@ class Document(Part):
 
     @classmethod
     def of(cls, content: object, where: str) -> Self:
-        """Check plain dictionaries and lists.
+        """Check plain dictionaries and lists, as read from JSON; `where` is the document's name in errors.
 
-        Parameters
-        ----------
-        content
-            As read from JSON.
-        where
-            The document's name in errors.
-
-        Raises
-        ------
-        GemelErrors
-            PARAMETER, with every error and its place; never a value.
+        Raises `GemelErrors`: PARAMETER, with every error and its place; never a value.
         """
         try:
             return cls.model_validate(content)
@@ -61,13 +51,7 @@ class Document(Part):
 
     @classmethod
     def read(cls, text: bytes, where: str, max_bytes: int = MAX_BYTES) -> Self:
-        """Read a document from JSON.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_LIMIT if it is longer than `max_bytes`; as `of` otherwise.
-        """
+        """Read a document from JSON; UPLOAD_LIMIT if it is longer than `max_bytes`; as `of` otherwise."""
         if len(text) > max_bytes:
             raise GemelError(ErrorCode.UPLOAD_LIMIT, f"the document is longer than {max_bytes:,} bytes", where=where)
         try:
@@ -81,12 +65,7 @@ class Document(Part):
 
 
 def one_length(**arrays: list[Any]) -> None:
-    """Refuse arrays of different lengths.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse arrays of different lengths."""
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name}: {length}" for name, length in lengths.items())
@@ -147,10 +126,7 @@ class Provenance(Document):
 def read_provenance(path: Path) -> Provenance:
     """The provenance in a Parquet file.
 
-    Raises
-    ------
-    GemelError
-        SOURCE if the file is no Parquet, or has no provenance; PARAMETER if that is malformed.
+    Raises `GemelError`: SOURCE if the file is no Parquet, or has no provenance; PARAMETER if that is malformed.
     """
     try:
         found = pl.read_parquet_metadata(path).get(KEY)

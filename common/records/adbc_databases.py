@@ -42,12 +42,7 @@ Cells = Iterator[list[pl.Series]]
 class Database(Protocol):
     """What differs from database to database; a connection is one of the driver's `dbapi`.
 
-    Attributes
-    ----------
-    driver
-        The package of its driver.
-    first
-        Statements by which the transaction may not write.
+    `driver` is the package of its driver, `first` are statements by which the transaction may not write.
     """
 
     driver: str

@@ -144,19 +144,9 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
     """Read the selected columns of a CSV file, or all that have a name, as text, some lines at a time.
 
     Names of columns and cells lose blanks at their ends; wholly empty lines are skipped; columns without a name cannot
-    be selected and are ignored.
-
-    Yields
-    ------
-    SourceTable
-        At least one, which may be without rows.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a file that cannot be read or is no table, TEXT_ENCODING for bytes that are not in the declared
-        encoding, EMPTY_SOURCE for a file without a header line, FIELD_MISSING for a missing column. With the line,
-        never with a value.
+    be selected and are ignored. Raises `GemelError`, with the line and never with a value: SOURCE for a file that
+    cannot be read or is no table, TEXT_ENCODING for bytes that are not in the declared encoding, EMPTY_SOURCE for a
+    file without a header line, FIELD_MISSING for a missing column.
     """
     source = as_found(source)
     path = source.path

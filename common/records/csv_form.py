@@ -60,10 +60,7 @@ class CsvOptions:
     def of_files(cls, encodings: Sequence[str], separators: Sequence[str]) -> tuple[CsvOptions, CsvOptions]:
         """Those of Alice's and of Bob's file: an option given once holds for both, given twice for one each.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for more than two values, or one that is no encoding or no separator.
+        Raises `GemelError`: PARAMETER for more than two values, or one that is no encoding or no separator.
         """
         pairs = []
         for option, values in (("--encoding", encodings), ("--separator", separators)):
@@ -98,15 +95,10 @@ def _check(option: str, value: str | None, check: Callable[[str], str]) -> None:
 def csv_source(path: Path, given: CsvOptions) -> CsvSource:
     """A CSV file as its source: what is not given of its form is found.
 
-    Raises
-    ------
-    GemelError
-        SOURCE if the file cannot be read, or has one column by the separator given and several by another;
-        TEXT_ENCODING if an encoding of one byte per character is given for a file that is UTF-8 with other letters
-        than those of ASCII.
+    Raises `GemelError`: SOURCE if the file cannot be read, or has one column by the separator given and several by
+    another; TEXT_ENCODING if an encoding of one byte per character is given for a file that is UTF-8 with other
+    letters than those of ASCII.
 
-    Notes
-    -----
     Reads the whole file once to see whether it is UTF-8, a gigabyte in some seconds.
     """
     try:
@@ -140,13 +132,7 @@ def as_found(source: CsvSource) -> CsvSource:
 
 
 def read_as(source: Source) -> str:
-    """How a CSV file is read, in words, what was left to be found as it was found; empty for any other kind.
-
-    Raises
-    ------
-    GemelError
-        As `as_found`.
-    """
+    """How a CSV file is read, in words, what was left to be found as it was found; empty for any other kind."""
     if source.csv is None:
         return ""
     found = as_found(source.csv)

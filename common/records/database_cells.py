@@ -42,13 +42,7 @@ def stated_url(source: DatabaseSource) -> str:
 
 
 def parts(url: str) -> URL:
-    """What a URL consists of.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for a text that is no URL; it is not shown.
-    """
+    """What a URL consists of; CONFIGURATION for a text that is no URL; it is not shown."""
     try:
         return make_url(url)
     except (ArgumentError, ValueError):
@@ -76,10 +70,7 @@ _PLAIN_DECIMAL = r"^-?[1-9]\d*(\.\d+)?$|^-?0\.\d{1,6}$|^0$"
 """Decimals that `str` of one writes as they are, without an exponent."""
 _DAYS = (datetime.date.min.toordinal() - 719_163, datetime.date.max.toordinal() - 719_163)
 """First and last day of the years 1 to 9999, counted from 1970."""
-_RANGES = {
-    pl.Date: _DAYS,
-    pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1),
-}
+_RANGES = {pl.Date: _DAYS, pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)}
 """Least and greatest count of what Python's own types hold; PostgreSQL has infinity and years after 9999."""
 
 

@@ -46,10 +46,7 @@ def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> I
 def check_database(source: DatabaseSource) -> None:
     """Find that the URL is well formed and its driver installed; the database is not called.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, MODULE_MISSING.
+    Raises `GemelError`: CONFIGURATION, MODULE_MISSING.
     """
     url = stated_url(source)
     if is_adbc(url):

@@ -120,16 +120,9 @@ Columns = Sequence[str] | None
 class Kind:
     """How one kind of records is named, and what reads it.
 
-    Attributes
-    ----------
-    name
-        Its key in the section `source`.
-    endings
-        Of a file's name, by which a command knows the kind; none where a path alone is not enough.
-    model
-        What a source of this kind states.
-    batches
-        Reads the selected columns of a source, or all.
+    `name` is its key in the section `source`; `endings` are those of a file's name by which a command knows the kind,
+    none where a path alone is not enough; `model` has what a source of this kind states; `batches` reads columns, or
+    all.
     """
 
     name: str
@@ -211,10 +204,7 @@ def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
 
     A YAML file (``.yaml``) is not records but says where they are, in the words of a configuration's section `source`.
 
-    Raises
-    ------
-    GemelError
-        As `csv_source`; CONFIGURATION for a YAML file that is not such a section.
+    Raises as `csv_source`; CONFIGURATION for a YAML file that is not such a section.
     """
     ending = path.suffix.lower()
     if ending in DESCRIPTIONS:
@@ -224,34 +214,19 @@ def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
 
 
 def read_table(path: Path, given: CsvOptions = FOUND) -> pl.DataFrame:
-    """All columns of a file (`file_source`), as text.
-
-    Raises
-    ------
-    GemelError
-        As `file_source` and `read_source`.
-    """
+    """All columns of a file (`file_source`), as text."""
     return read_source(file_source(path, given), None).frame
 
 
 def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
-    """Read the selected columns, each once, or all, as text; nothing else of the source is kept.
-
-    Raises
-    ------
-    GemelError
-        As `source_batches`.
-    """
+    """Read the selected columns, each once, or all, as text; nothing else of the source is kept."""
     return joined(source_batches(source, columns))
 
 
 def source_batches(source: Source, columns: Sequence[str] | None, rows: int = ROWS_AT_ONCE) -> Iterator[SourceTable]:
     """Read the selected columns, each once, or all, as text, at most so many rows at a time.
 
-    Raises
-    ------
-    GemelError
-        As the kind's reader; EMPTY_SOURCE for a source without records.
+    Raises as the kind's reader; EMPTY_SOURCE for a source without records.
     """
     selected = None if columns is None else list(dict.fromkeys(columns))
     records = 0
@@ -266,10 +241,8 @@ def source_batches(source: Source, columns: Sequence[str] | None, rows: int = RO
 def check_driver(source: Source) -> None:
     """Find that what is needed to read a source is installed, before a project needs it; nothing is read.
 
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or malformed.
+    Raises `GemelError`: MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or
+    malformed.
     """
     match source.chosen:
         case DatabaseSource() as chosen:

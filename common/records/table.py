@@ -23,15 +23,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Positions:
-    """Where the rows of a table are.
-
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (n_rows,)
-        1-based line or row of the source.
-    unit
-        What is counted: ``line`` or ``row``.
-    """
+    """Where the rows of a table are: `numbers` is int64, shape (n_rows,), the 1-based ``line`` or ``row`` of each."""
 
     numbers: NDArray[np.int64] = field(repr=False)
     unit: str = "row"
@@ -78,16 +70,8 @@ NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and
 class SourceTable:
     """The requested columns, and nothing else.
 
-    Attributes
-    ----------
-    frame
-        One text column per requested column, in the order of the request.
-    positions
-        1-based line (CSV) or row (Parquet, database) of every row, shape (n_rows,).
-    unit
-        What a position counts: ``line`` or ``row``.
-    where
-        The source, for messages.
+    `frame` has one text column per requested column, in the order of the request; `positions`, shape (n_rows,), the
+    1-based line (CSV) or row (Parquet, database) of every row; `unit` is ``line`` or ``row``, `where` the source.
     """
 
     frame: pl.DataFrame = field(repr=False)
@@ -145,24 +129,12 @@ def can_shorten(column: pl.Series) -> bool:
 
 
 def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Series:
-    """A typed column as text, the way a person would write it in a CSV file.
+    """A typed column, or a part of one, as text, the way a person would write it in a CSV file.
 
     Whole numbers stored as floating point (as a file with gaps often has them) lose their ``.0``, dates are written
-    ``YYYY-MM-DD``, and a time of day that is midnight throughout is left out.
-
-    Parameters
-    ----------
-    column
-        Or a part of one.
-    where
-        The source, for the error.
-    shorten
-        Whether the whole column can be written so (`can_shorten`); None: this is the whole.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a type that has no one text, such as a list or bytes.
+    ``YYYY-MM-DD``, and a time of day that is midnight throughout is left out. `shorten` is whether the whole column can
+    be written so (`can_shorten`); None: this is the whole. Raises `GemelError`: SOURCE for a type that has no one text,
+    such as a list or bytes.
     """
     kind = column.dtype
     if kind == pl.String:
@@ -199,17 +171,11 @@ def numbers_of(column: pl.Series) -> pl.Series:
 
 
 def require_columns(
-    available: Sequence[str],
-    selected: Collection[str],
-    where: str,
-    none_found: str = NO_COLUMN_FOUND,
+    available: Sequence[str], selected: Collection[str], where: str, none_found: str = NO_COLUMN_FOUND
 ) -> None:
     """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are.
 
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
+    Raises `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
     """
     present = set(available)
     missing = [name for name in selected if name not in present]
@@ -255,16 +221,9 @@ def no_records(where: str) -> GemelError:
 
 
 def check_identifiers(table: SourceTable, column: str) -> pl.Series:
-    """The custodian's own identifiers, none missing and none repeated.
+    """The custodian's own identifiers, shape (n_rows,), none missing and none repeated.
 
-    Returns
-    -------
-    Series of String, shape (n_rows,)
-
-    Raises
-    ------
-    GemelError
-        DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
+    Raises `GemelError`: DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
     """
     identifiers = table.frame.get_column(column)
     missing = identifiers.is_null().to_numpy()
@@ -279,10 +238,7 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
 def refuse_identifiers(column: str, where: str, without: Found, repeated: Found, distinct: int) -> None:
     """Refuse a source with rows without an identifier, or with so many identifiers that several rows have.
 
-    Raises
-    ------
-    GemelError
-        DUPLICATE_IDENTIFIER.
+    Raises `GemelError`: DUPLICATE_IDENTIFIER.
     """
     problems = []
     if without.count:

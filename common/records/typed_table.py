@@ -44,12 +44,10 @@ def is_text(path: Path) -> bool:
 def read_records(
     path: Path, names: Sequence[str] | None = None, values: Values = "codes", csv: CsvOptions = FOUND
 ) -> pl.DataFrame:
-    """Some columns of a file of records.
+    """Some columns of a file of records of any kind of `common.records.registry`, by its ending.
 
     Parameters
     ----------
-    path
-        Of any kind of `common.records.registry`, by its ending.
     names
         The columns, in the order wanted; by default all.
     values

@@ -60,18 +60,9 @@ class SharedUpload:
 
 
 def plain_words(part: SignatureSet, words: RowWords, order: NDArray[np.int64], into: NDArray[np.uint64]) -> None:
-    """Write the words of a set's rows, in an order.
+    """Write the words of a set's rows in an order: for each line of `into` the row of the set.
 
-    Parameters
-    ----------
-    part
-        With signatures, and tags among its `blocks`.
-    words
-        Which words a row has.
-    order
-        For each line the row of the set.
-    into
-        uint64, shape (n_rows, words.total): written whole. Where a row has no value or no key, it is random.
+    `into` is uint64 of shape (n_rows, words.total), written whole; where a row has no value or no key, it is random.
     """
     into[:, : words.presence_words] = 0
     for tag in words.tags:
@@ -93,15 +84,7 @@ def _random(shape: tuple[int, ...]) -> NDArray[np.uint64]:
 
 
 def seal_words(buffer: NDArray[np.uint8], key: bytes, number: int, associated: bytes) -> None:
-    """Encrypt a share in place.
-
-    Parameters
-    ----------
-    buffer
-        The share, and behind it `SEAL_BYTES` for the seal.
-    key
-        The content key, 32 bytes, which seals each number once.
-    """
+    """Encrypt a share in place, behind which are `SEAL_BYTES`; the key, 32 bytes, seals each number once."""
     encryptor = Cipher(AES(key), GCM(number.to_bytes(_NONCE_BYTES, "big"))).encryptor()
     encryptor.authenticate_additional_data(associated)
     data = memoryview(buffer.data)[: len(buffer) - SEAL_BYTES]
@@ -130,13 +113,7 @@ def open_words(sealed: memoryview, key: bytes, number: int, associated: bytes, w
 
 
 def check_shared_digests(digests: NDArray[np.uint64], rule: str, interval: Interval) -> None:
-    """The rows of a shared set are in the order of their blocks, and each is in one, of the interval.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT.
-    """
+    """Refuse (UPLOAD_CORRUPT) rows that are not in the order of their blocks, or not in a block of the interval."""
     where = where_of(rule)
     if (digests[1:] < digests[:-1]).any():
         raise corrupt("rows that are shared must be in the order of their blocks", where, "another order")
@@ -154,15 +131,7 @@ Read = Callable[[int, int], bytes | bytearray | memoryview]
 
 @dataclass(frozen=True)
 class ShareHeader:
-    """What opens a contribution for one compute party, from the custodian.
-
-    Attributes
-    ----------
-    upload
-        The project, side and upload that it belongs to.
-    secrets
-        Of the party's two shares.
-    """
+    """What opens a contribution for one compute party: its upload, and the secrets of the party's two shares."""
 
     upload: SharedUpload
     secrets: PartySecrets
@@ -173,8 +142,6 @@ class PartyContribution:
 
     Parameters
     ----------
-    own
-        The party.
     header
         Its own, opened and verified.
     layout
@@ -258,13 +225,9 @@ class PartyContribution:
     def digests(self, number: int) -> NDArray[np.uint64]:
         """The digests of the blocks of a set's rows, ascending; shape (n_rows,).
 
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if they cannot be those of such a set, or are others than were read before.
+        Raises `GemelError`: UPLOAD_CORRUPT if they cannot be those of such a set, or are others than were read
+        before.
 
-        Notes
-        -----
         That they are the custodian's shows when `rows` opens what is bound to them, which is not before these same
         digests are there again.
         """
@@ -282,10 +245,7 @@ class PartyContribution:
     def rows(self, number: int) -> Shared:
         """This party's shares of the words of a set's rows: uint64, shape (2, n_rows, n_words).
 
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if the share that was sent does not open, with these digests.
+        Raises `GemelError`: UPLOAD_CORRUPT if the share that was sent does not open, with these digests.
         """
         found = np.zeros((2, self._layout.sets[number].rows, self.words(number).total), dtype=np.uint64)
         for place, share in enumerate((self._own, self._own.next)):

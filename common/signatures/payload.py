@@ -60,7 +60,7 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
 
 
 def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
-    """Read a contribution's payload and check it.
+    """Read a contribution's payload and check it: its sets, in the order of `layout`.
 
     Parameters
     ----------
@@ -68,11 +68,6 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
         The sizes announced before the payload was sent; checked here too.
     payload
         The whole payload, for instance a memory map. The arrays returned are read-only views of it.
-
-    Returns
-    -------
-    tuple of SignatureSet
-        In the order of `layout`.
 
     Raises
     ------

@@ -37,25 +37,10 @@ from gemel.common.signatures.layout import (
 
 
 def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint64]:
-    """Values as rows of `bits` bits.
+    """Values, not empty and without U+0000, as rows of `bits` bits: uint64, shape (n_values, bits // 64).
 
-    Parameters
-    ----------
-    values
-        Not empty, without U+0000.
-    bits
-        A multiple of 64.
-    where
-        The field, for the error.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_values, bits // 64)
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if a value is empty, has U+0000 or is longer than ``bits // 8`` bytes; the number of such is named.
+    Raises `GemelError`: PARAMETER if a value is empty, has U+0000 or is longer than ``bits // 8`` bytes; the number of
+    such is named, and `where` is the field.
     """
     width = bits // 8
     texts = [value.encode("utf-8") for value in values]
@@ -81,10 +66,7 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
 def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
     """The values of `pack_values`, from another party and therefore checked.
 
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if a row is not UTF-8 text padded with zero bytes, or empty.
+    Raises `GemelError`: UPLOAD_CORRUPT if a row is not UTF-8 text padded with zero bytes, or empty.
     """
     width = rows.shape[1] * 8
     texts: list[bytes] = np.ascontiguousarray(rows, dtype="<u8").view(f"S{width}").ravel().tolist()
@@ -212,14 +194,9 @@ class SignatureSet:
     def validate(self) -> None:
         """Check everything that can be checked without the key.
 
-        Raises
-        ------
-        GemelError
-            UPLOAD_LIMIT for a name or a size out of bounds, UPLOAD_CORRUPT for an array of the wrong type or
-            shape, a code out of range, signatures out of order or repeated, or a signature no row has.
+        Raises `GemelError`: UPLOAD_LIMIT for a name or a size out of bounds, UPLOAD_CORRUPT for an array of the wrong
+        type or shape, a code out of range, signatures out of order or repeated, or a signature no row has.
 
-        Notes
-        -----
         O(total size), working memory of a few MB and a byte per distinct signature.
         """
         where = where_of(self.rule)

@@ -44,8 +44,6 @@ def _date_part(value: pl.Expr, part: str) -> pl.Expr:
 def similar_values(field: FieldSpec) -> frozenset[str] | None:
     """The cleaned values of a field whose similarity can be estimated; None where that is all of them.
 
-    Notes
-    -----
     Some 20 microseconds a value.
     """
     if not field.only_similar:

@@ -21,10 +21,8 @@ _PART_OF_DATE = r"^([0-9]{1,4}|[A-Za-z]{3,9})$"
 def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[tuple[FieldSpec, pl.Series]]:
     """Each field with its values as text: those of its column, or of several joined by a blank.
 
-    Raises
-    ------
-    GemelError
-        EMPTY_SOURCE if the file has no rows; FIELD_MISSING for a column that the file lacks, one error for each.
+    Raises `GemelError`: EMPTY_SOURCE if the file has no rows; FIELD_MISSING for a column that the file lacks, one
+    error for each.
     """
     present = set(frame.columns)
     lacking = [(field, name) for field in spec.fields for name in field.columns_of(side) if name not in present]

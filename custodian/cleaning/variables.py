@@ -72,8 +72,6 @@ def harmonised(
 ) -> pl.Series:
     """The values of a column, or of a part of one, as common categories; null where they are unnamed.
 
-    Notes
-    -----
     O(rows) hashing and O(distinct values) work.
     """
     find = category_of(table, side)
@@ -145,13 +143,7 @@ class VariableProfile:
 
 
 class VariableCleaning:
-    """Cleans the variables that a custodian holds, in one batch or several.
-
-    Parameters
-    ----------
-    spec, side
-        The variables, and whose file it is.
-    """
+    """Cleans the variables that a custodian holds, in one batch or several."""
 
     def __init__(self, spec: Specification, side: Side) -> None:
         self._side, self._variables = side, spec.variables_of(side)
@@ -162,13 +154,9 @@ class VariableCleaning:
     def batch(self, frame: pl.DataFrame, positions: Positions) -> dict[str, pl.Series]:
         """The categories of every row of a batch: Int32, places in the public list, null where missing.
 
-        Raises
-        ------
-        GemelError
-            FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error for each variable.
+        Raises `GemelError`: FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error
+        for each variable.
 
-        Notes
-        -----
         O(rows) hashing and O(distinct values) work per variable.
         """
         columns: dict[str, pl.Series] = {}
@@ -189,11 +177,8 @@ class VariableCleaning:
     def profiles(self) -> tuple[VariableProfile, ...]:
         """Counts of all batches.
 
-        Raises
-        ------
-        GemelError
-            SOURCE for values that are not categories; one error for each variable, with counts and places and never
-            the value.
+        Raises `GemelError`: SOURCE for values that are not categories; one error for each variable, with counts and
+        places and never the value.
         """
         found = [each.error for v in self._variables for each in (self._categorised[v.name], self._listed[v.name])]
         _raise([error for error in found if error is not None])
@@ -238,12 +223,7 @@ def _clean(
     if variable.categorisation:
         codes = variable.missing_codes
         raw = harmonised(
-            raw,
-            variable.categorisation,
-            side,
-            lambda value: folded_label(value) in codes,
-            positions,
-            categorised,
+            raw, variable.categorisation, side, lambda value: folded_label(value) in codes, positions, categorised
         )
     rows = placed(raw, variable)
     listing.add(raw, rows["outside"], positions)
@@ -262,15 +242,8 @@ def _clean(
 def placed(raw: pl.Series, variable: VariableSpec) -> pl.DataFrame:
     """What each value of a column means.
 
-    Returns
-    -------
-    DataFrame
-        ``raw``; ``place`` in the public list, Int32, null where there is none; and whether the value is ``blank``,
-        ``coded`` as missing, or ``outside`` the list and the missing codes.
-
-    Notes
-    -----
-    O(rows) hashing and O(distinct values) work.
+    Columns ``raw``; ``place`` in the public list, Int32, null where there is none; and whether the value is ``blank``,
+    ``coded`` as missing, or ``outside`` the list and the missing codes. O(rows) hashing and O(distinct values) work.
     """
     distinct = raw.drop_nulls().unique()
     listed, missing = variable.places, variable.missing_codes

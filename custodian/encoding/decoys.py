@@ -41,14 +41,9 @@ def with_decoys(
 
     `columns` are cleaned values per field, null where missing.
 
-    Raises
-    ------
-    GemelError
-        As `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two of
-        them nearly always exists.
+    Raises as `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two
+    of them nearly always exists.
 
-    Notes
-    -----
     O(n_rows + n_decoys) for each field and round of draws.
     """
     check_columns(columns, specification)

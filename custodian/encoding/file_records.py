@@ -101,8 +101,6 @@ class TableRecords:
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
         """As `FileRecords`.
 
-        Notes
-        -----
         Reads the columns once; memory for the result.
         """
         ascending = {name: np.argsort(wanted, kind="stable") for name, wanted in rows.items()}

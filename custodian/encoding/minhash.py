@@ -54,25 +54,9 @@ def response_threshold(randomised_response: float) -> int:
 def with_randomised_response(
     signatures: NDArray[np.uint64], keys: FieldKeys, randomised_response: float
 ) -> NDArray[np.uint64]:
-    """Signatures with each bit inverted with probability `randomised_response`.
+    """Signatures, uint64 of shape (n, words), with each bit inverted with probability `randomised_response`.
 
-    Parameters
-    ----------
-    signatures
-        uint64, shape (n, words).
-    keys
-        The custodian's own, of the key domain (`NoiseKey.derive`).
-    randomised_response
-        Probability of inverting a bit, 0 to less than 1/2, rounded to a multiple of 1/65536.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n, words)
-        Equal signatures stay equal. Different ones may become equal, the more likely the shorter and more alike they
-        are.
-
-    Notes
-    -----
+    Equal signatures stay equal. Different ones may become equal, the more likely the shorter and more alike they are.
     Two bytes of AES per bit and as many as the signature has: a microsecond or two at 1024 bits.
     """
     if not 0 <= randomised_response < 0.5:
@@ -119,7 +103,7 @@ def signatures(
     threads: int = 2,
     table_bytes: int = TABLE_BYTES,
 ) -> NDArray[np.uint64]:
-    """1-bit minwise signatures of many values.
+    """1-bit minwise signatures of many values: uint64, shape (n_values, bits // 64).
 
     Parameters
     ----------
@@ -128,18 +112,11 @@ def signatures(
     keys
         The field's keys.
     bits
-        Length M of a signature, a multiple of 64 from 64 to 8192.
+        Length M of a signature, a multiple of 64 from 64 to 8192. Bit i is bit ``i % 64`` of word ``i // 64``.
     block
         8 bytes: digest of the block all these values belong to, zeros in open mode.
-    threads
-        Threads to use.
     table_bytes
         Bound of the working memory of one thread, besides the result.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_values, bits // 64)
-        Bit i of a signature is bit ``i % 64`` of word ``i // 64``.
 
     Raises
     ------
@@ -148,9 +125,8 @@ def signatures(
 
     Notes
     -----
-    ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of
-    each value: 1024 bits of a name of 8 tokens take about half a microsecond on one core, and a new token
-    the same again.
+    ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of each value: 1024 bits of a
+    name of 8 tokens take about half a microsecond on one core, and a new token the same again.
     """
     _check_bits(bits)
     if len(block) != BLOCK_BYTES:
@@ -188,34 +164,14 @@ def signatures(
 
 
 def block_signatures(
-    tokens: Tokens,
-    value: NDArray[np.int32],
-    block: NDArray[np.uint64],
-    keys: FieldKeys,
-    bits: int,
+    tokens: Tokens, value: NDArray[np.int32], block: NDArray[np.uint64], keys: FieldKeys, bits: int
 ) -> NDArray[np.uint64]:
-    """1-bit minwise signatures of values each within a block of its own.
+    """1-bit minwise signatures of values each within a block of its own: uint64, shape (n, bits // 64).
 
-    Parameters
-    ----------
-    tokens
-        Token sets of the distinct values.
-    value
-        int32, shape (n,): the value to sign, a row of `tokens` that has tokens.
-    block
-        uint64, shape (n,): digest of the block it is signed for. Fastest in ascending order: tokens shared by the
-        values of a block are then processed once.
-    keys, bits
-        As for `signatures`.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n, bits // 64)
-        Row i is ``signatures`` of value ``value[i]`` alone with the 8 bytes of ``block[i]``, little-endian.
-
-    Notes
-    -----
-    A microsecond of AES per token and block at 1024 bits; working memory of a few MB.
+    Row i is ``signatures`` of value ``value[i]``, a row of `tokens` that has tokens, alone with the 8 bytes of
+    ``block[i]``, little-endian; int32 and uint64, shape (n,). Fastest with blocks in ascending order: tokens shared by
+    the values of a block are then processed once. A microsecond of AES per token and block at 1024 bits; working memory
+    of a few MB.
     """
     _check_bits(bits)
     counts = tokens.counts[value]
@@ -277,11 +233,7 @@ def _parameter(what: str, where: str, got: str) -> GemelError:
 
 @numba.njit(cache=True, nogil=True)
 def _tokens_in_blocks(
-    codes: NDArray[np.uint64],
-    offsets: NDArray[np.int64],
-    value: NDArray[np.int32],
-    block: NDArray[np.uint64],
-    n: int,
+    codes: NDArray[np.uint64], offsets: NDArray[np.int64], value: NDArray[np.int32], block: NDArray[np.uint64], n: int
 ) -> NDArray[np.uint64]:
     """Block digest and code of every token of every value, in the order of the values; shape (n, 2)."""
     out = np.empty((n, 2), dtype=np.uint64)

@@ -52,14 +52,8 @@ _REDRAWS = 20
 class RuleBlocks:
     """A rule's blocks before padding.
 
-    Attributes
-    ----------
-    rows
-        int64, shape (n_rows,): rows of the file that have a key.
-    block
-        int64, shape (n_rows,): the block of each, from 0.
-    sizes
-        int64, shape (n_blocks,): rows of each block, none empty.
+    `rows` of the file that have a key, and the `block` of each, from 0: int64, shape (n_rows,); `sizes`, shape
+    (n_blocks,), rows of each block, none empty.
     """
 
     rows: NDArray[np.int64] = dataclass_field(repr=False)
@@ -93,29 +87,10 @@ def dummies(
     missing: NDArray[np.int64],
     draws: Draws,
 ) -> dict[str, NDArray[np.int64]]:
-    """Draw the dummies of one rule, block after block.
+    """Draw the dummies of one rule, block after block: by field, the row of the file whose value each dummy has.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values per field of the file.
-    specification, rule
-        The rule, and the kinds of its keys' fields.
-    blocks
-        The rule's rows.
-    missing
-        int64, shape (n_blocks,): dummies required in each block.
-    draws
-        For this rule alone.
-
-    Returns
-    -------
-    dict of ndarray of int64, shape (n_dummies,)
-        By field, the row of the file whose value each dummy has.
-
-    Notes
-    -----
-    O(n_rows log n_rows) per field.
+    `missing` is int64, shape (n_blocks,): dummies required in each block; the sources have shape (n_dummies,). `draws`
+    are for this rule alone. O(n_rows log n_rows) per field.
     """
     n_dummies = int(missing.sum())
     block = np.repeat(np.arange(len(missing)), missing)
@@ -229,16 +204,8 @@ def _parts(
 class RuleRows:
     """The rows that are sent under each rule.
 
-    Attributes
-    ----------
-    columns
-        Cleaned values per field, of the file's records, of its decoys after them, and of all dummies after those.
-    rows
-        By rule, its rows among these; a dummy is under one rule.
-    n_records
-        Records of the file: the rows after them are decoys and dummies.
-    decoys
-        Number of decoys.
+    `columns` has cleaned values per field, of the file's `n_records` records, of its decoys after them, and of all
+    dummies after those; `rows` by rule its rows among these; a dummy is under one rule.
     """
 
     columns: Mapping[str, pl.Series] = dataclass_field(repr=False)
@@ -267,31 +234,11 @@ def min_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def rows_of_rules(
     columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey | None = None, decoys: int = 0
 ) -> RuleRows:
-    """The rows to send under each rule, with dummies where the specification pads blocks.
+    """The rows to send under each rule, with dummies where the specification, of mode block_keyed, pads blocks.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values per field of the file, null where missing.
-    specification
-        Of mode block_keyed.
-    noise
-        The custodian's own key, where blocks are padded.
-    decoys
-        How many of the last rows are decoys.
-
-    Returns
-    -------
-    RuleRows
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if there would be more rows than a contribution may have, or if blocks are padded without a key.
-
-    Notes
-    -----
-    The same file, rows in the same order, has the same dummies under the same key.
+    `columns` are cleaned values per field of the file, null where missing; the last rows are so many decoys. The same
+    file, rows in the same order, has the same dummies under the same key. Raises `GemelError`: PARAMETER if there would
+    be more rows than a contribution may have, or if blocks are padded without a key.
     """
     if specification.padding is not None and noise is None:
         raise parameter(

@@ -26,18 +26,13 @@ from gemel.common.keys.derivation import Purpose, Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.progress import Progress
 from gemel.common.signatures.layout import CODES, SAMPLES, Layout
-from gemel.common.signatures.signature_sets import (
-    SignatureSet,
-    VariableCodes,
-    layout_of,
-)
+from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes, layout_of
 from gemel.common.specification import BlockingRule, Specification
 from gemel.custodian.encoding.blocking_keys import blocking_keys, keyed_digests
 from gemel.custodian.encoding.categories import coded_variables
-from gemel.custodian.encoding.columns import check_columns, check_variables
+from gemel.custodian.encoding.columns import Drawing, check_columns, check_variables, in_content_order, reordered
 from gemel.custodian.encoding.file_records import FileRecords, HeldRecords, variable_column
 from gemel.custodian.encoding.padding import RuleRows, rows_of_rules
-from gemel.custodian.encoding.row_order import Drawing, in_content_order, reordered
 from gemel.custodian.encoding.rows_of_mode import RowsInBlocks, Unit, WholeFile, WholeFileOfValues
 from gemel.custodian.encoding.samples import drawn_groups, grouped, value_key
 from gemel.custodian.encoding.signing import Signer
@@ -226,8 +221,6 @@ class Encoding:
     def samples(self, records: FileRecords, progress: Progress | None = None) -> SignatureSet:
         """The samples of all fields of a file's records.
 
-        Notes
-        -----
         Holds 8 bytes a record, for one field after the other.
         """
         fields = {}

@@ -54,12 +54,7 @@ Place = tuple[str, Interval]
 class Unit:
     """Some of the rows of one rule, which are signed apart from the others: those of whole intervals of its blocks.
 
-    Attributes
-    ----------
-    numbers
-        int64, shape (n_rows,): the number among all rows that are sent of each of these, ascending.
-    intervals
-        The intervals that they are in, in their order.
+    `numbers` is int64, shape (n_rows,): the number among all rows that are sent of each of these, ascending.
     """
 
     numbers: NDArray[np.int64] = dataclass_field(repr=False)
@@ -156,24 +151,10 @@ class RowsInBlocks(WholeFile):
 def tags(
     block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes, suite: Suite = Suite.DEFAULT
 ) -> NDArray[np.uint64]:
-    """Tag of every row of a rule for another rule.
+    """Tag of every row of a rule for another rule, from the digests of its block and of its key under the other rule.
 
-    Parameters
-    ----------
-    block
-        Digest of the row's block.
-    other
-        Digest of its blocking key under the other rule, ``NO_KEY`` where it has none.
-    key
-        32 bytes, of the two rules.
-    suite
-        Decides the function.
-
-    Returns
-    -------
-    ndarray of uint64
-        The first 8 bytes of AES-256 of both digests, little-endian, or of CMAC in the approved suite; ``NO_KEY`` where
-        the row has no such key.
+    The first 8 bytes of AES-256 of both digests, little-endian, or of CMAC in the approved suite, under a key of 32
+    bytes of the two rules; ``NO_KEY`` where the row has no such key.
     """
     both = np.stack([block, other], axis=1).astype("<u8")
     pseudo_random(key, both, suite)

@@ -43,13 +43,8 @@ _CODES_ROWS = 1 << 20
 class Portion:
     """The next sets of a contribution, in the order of its payload.
 
-    Attributes
-    ----------
-    order
-        int64: for each of their rows the record of the file; past its end are decoys, and after these dummies. A sample
-        has no rows here.
-    identifiers
-        Of these, null for decoys and dummies, in parts.
+    `order`, int64, has for each of their rows the record of the file; past its end are decoys, and after these dummies;
+    a sample has no rows here. `identifiers` has theirs, null for decoys and dummies, in parts.
     """
 
     sets: tuple[SignatureSet, ...]
@@ -77,20 +72,11 @@ def encode_table(
         Makes working tables; those that are made are erased.
     unit_rows
         Rows that are signed at a time, if these are whole intervals; fewer than an interval has are those of one.
-    threads
-        Sets encoded at the same time.
-    progress
-        Called as each unit is done.
 
     Yields
     ------
     Portion
         Its identifiers are read before the next portion is asked for.
-
-    Raises
-    ------
-    GemelError
-        As `encode_records`.
 
     Notes
     -----

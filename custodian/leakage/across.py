@@ -37,9 +37,7 @@ def cooccurrence_alignment(
     known : ndarray of int64, shape (n_rows,)
         Public value of the first field that each row is taken to have, ``UNKNOWN`` where none is.
     codes : ndarray of int, shape (n_rows,)
-        Signature of the second field, -1 where missing.
-    n_values
-        Distinct signatures of the second field.
+        Signature of the second field, -1 where missing; `n_values` of them.
     joint : ndarray of float64, shape (n_first, n_second)
         Public probability of the first field's value given the second's, columns summing to 1.
     prior : ndarray of float64, shape (n_second,)
@@ -65,18 +63,11 @@ def cooccurrence_alignment(
 def conditional_shares(
     first: NDArray[np.int64], second: NDArray[np.int64], n_first: int, n_second: int
 ) -> NDArray[np.float64]:
-    """Share of each first value among the people with a second one, from people in clear.
+    """Share of each first value among the people with a second one: shape (n_first, n_second), columns sum to 1.
 
-    Parameters
-    ----------
-    first, second : ndarray of int64, shape (n_people,)
-        Their values, ``UNKNOWN`` where they are none of those counted.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_first, n_second)
-        Columns sum to 1. Each is drawn towards the shares among all people with the weight of one person, so that what
-        was never met is not impossible.
+    `first` and `second` are people's values in clear, shape (n_people,), ``UNKNOWN`` where they are none of those
+    counted. Each share is drawn towards that among all people with the weight of one person, so that what was never met
+    is not impossible.
     """
     here = (first != UNKNOWN) & (second != UNKNOWN)
     counts = coo_matrix((np.ones(int(here.sum())), (first[here], second[here])), shape=(n_first, n_second)).toarray()
@@ -95,8 +86,6 @@ class ReadField:
 
     Attributes
     ----------
-    name
-        The field's.
     codes : ndarray of int, shape (n_rows,)
         Signature or code of each row, -1 where missing.
     truth : ndarray of int64, shape (n_values,)
@@ -167,11 +156,8 @@ def margin_alignment(
 ) -> NDArray[np.int64]:
     """Public category taken for each code by the rank of its count, shape (n_categories,).
 
-    Parameters
-    ----------
-    partitions
-        The groups by which the codes are ordered, where the variable may be coarsened (`category_tree`): groups of one
-        shape are ranked by their counts, and categories in their group.
+    `partitions` are the groups by which the codes are ordered, where the variable may be coarsened (`category_tree`):
+    groups of one shape are ranked by their counts, and categories in their group.
     """
     counts = np.bincount(codes[codes >= 0], minlength=n_categories)
     guesses = np.empty(n_categories, dtype=np.int64)
@@ -191,16 +177,12 @@ def code_recovery(
 
     Parameters
     ----------
-    name
-        The variable, for the result.
     codes : ndarray of int, shape (n_rows,)
         Keyed codes as sent, -1 where missing.
     labels : ndarray of int64, shape (n_categories,)
         The category that each code truly is.
     margin : ndarray of float64, shape (n_categories,)
         How common each category is in public, in any unit.
-    partitions
-        As in `margin_alignment`.
     """
     held = codes[codes >= 0].astype(np.int64)
     counts = np.bincount(held, minlength=len(margin))

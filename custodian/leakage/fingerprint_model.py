@@ -63,14 +63,8 @@ class FingerprintModel:
     ) -> FingerprintModel:
         """The model of some fields.
 
-        Parameters
-        ----------
-        bits, randomised_response : ndarray of float64, shape (n_fields,)
-            Public, of each field.
-        clear
-            Pairs of people of such blocks, from whom the attacker knows how similar people are.
-        seen
-            The encoded pairs, which show how often fields are equal or missing.
+        `clear` are pairs of people of such blocks, from whom the attacker knows how similar people are; `seen` the
+        encoded pairs, which show how often fields are equal or missing. Bits and noise are public, shape (n_fields,).
         """
         scale = (1.0 - 2.0 * randomised_response) ** 2
         truly = np.arange(BINS + 1) / BINS
@@ -91,13 +85,11 @@ class FingerprintModel:
         return cls(bits, scale, half, level, np.stack(density), patterns, np.log(counts / max(1, len(both))))
 
     def evidence(self, seen: Fingerprints) -> NDArray[np.float32]:
-        """The evidence of encoded pairs for every similarity in clear that each field may have.
+        """The evidence of encoded pairs for every similarity in clear that each field may have, in nats.
 
-        Returns
-        -------
-        ndarray of float32, shape (n_pairs, n_fields, BINS + 3)
-            By encoded pair, field and class of similarity (`Fingerprints.binned`), in nats; the surprise of the pair is
-            in the first field. The evidence for a pair in clear is the sum over the fields, `UNLIKE` at least.
+        float32, shape (n_pairs, n_fields, BINS + 3): by encoded pair, field and class of similarity
+        (`Fingerprints.binned`); the surprise of the pair is in the first field. The evidence for a pair in clear is the
+        sum over the fields, `UNLIKE` at least.
         """
         n_pairs, n_fields = seen.similar.shape
         found = np.full((n_pairs, n_fields, BINS + 3), UNLIKE, dtype=np.float32)
@@ -153,19 +145,8 @@ _CHANCE = 2.0  # evidence that a person's pairs in a wrong block find for about 
 
 
 class PairLookup:
-    """The pairs of people in clear, ready to be looked up.
+    """The pairs of people in clear, ready to be looked up; `theirs` is each one's block, shape (n_people,), or -1.
 
-    Parameters
-    ----------
-    clear
-        The pairs.
-    theirs : ndarray of int64, shape (n_people,)
-        Each one's block, from 0; -1: in none.
-    model
-        The evidence of two pairs for each other.
-
-    Notes
-    -----
     O(n_pairs log n_pairs) for every field; a copy of the pairs, in bytes, for each.
     """
 
@@ -179,12 +160,9 @@ class PairLookup:
         self._n_blocks = 1 + int(theirs.max(initial=-1))
 
     def _windows(self, seen: Fingerprints) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """For each encoded pair the field where the fewest pairs in clear are near, and which these are.
+        """For each encoded pair the field where the fewest pairs in clear are near, and their places in its order.
 
-        Returns
-        -------
-        field, first, last : ndarray of int64, shape (n_seen,)
-            Places `first` to `last` - 1 in the field's order.
+        Three arrays of int64, shape (n_seen,): places `first` to `last` - 1 in the field's order.
         """
         n_seen, n_fields = seen.similar.shape
         field = np.zeros(n_seen, dtype=np.int64)

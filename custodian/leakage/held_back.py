@@ -44,12 +44,8 @@ _POOL = 6
 class Classes:
     """Signatures of one field known to be of equal values.
 
-    Attributes
-    ----------
-    of : list of ndarray of int64
-        By set, the class of each signature.
-    counts : ndarray of int64, shape (n_classes,)
-        Rows of each class under the rule that shows most of them.
+    `of` has by set the class of each signature; `counts`, shape (n_classes,), the rows of each class under the rule
+    that shows most of them.
     """
 
     of: list[NDArray[np.int64]]
@@ -90,15 +86,8 @@ def chained_alignment(
 ) -> NDArray[np.int64]:
     """Public value of each class, from its count and from its similarities to the classes it meets in blocks.
 
-    Parameters
-    ----------
-    n_records
-        Records of the file, from which follows how often a public value is expected.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_classes,)
-        ``UNKNOWN`` outside the `CLASSES` largest; where similarities leave it in doubt, by the rank of its count.
+    From `n_records` follows how often a public value is expected. The result is int64, shape (n_classes,): ``UNKNOWN``
+    outside the `CLASSES` largest; where similarities leave it in doubt, by the rank of its count.
     """
     guesses = np.full(len(classes.counts), UNKNOWN, dtype=np.int64)
     largest = np.argsort(-classes.counts, kind="stable")[:CLASSES]
@@ -178,21 +167,7 @@ _SALTS = "salts"
 
 
 def salt_by_salt(salts: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Public value of each signature of some salts, each salt by itself; ``UNKNOWN`` elsewhere.
-
-    Parameters
-    ----------
-    salts
-        The field, with its salts as blocks.
-    public
-        What everybody knows.
-    chosen : ndarray of int64
-        The salts attacked.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_values,)
-    """
+    """Public value of each signature of the chosen salts, each salt by itself; ``UNKNOWN`` elsewhere."""
     members = salts.members()
     small = np.array([len(members[salt]) <= BLOCK_VALUES for salt in chosen], dtype=bool)
     guesses = block_likelihood(salts, public, chosen[small])
@@ -204,21 +179,7 @@ def salt_by_salt(salts: BlockView, public: PublicValues, chosen: NDArray[np.int6
 
 
 def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_], maximum: int) -> NDArray[np.int64]:
-    """Public value of each signature of a listed value, the others left aside; ``UNKNOWN`` for those.
-
-    Parameters
-    ----------
-    view, public
-        What Carole holds, and what everybody knows, with the list.
-    listed : ndarray of bool, shape (n_values,)
-        Which signatures are of listed values.
-    maximum
-        So many of the commonest are attacked.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_values,)
-    """
+    """Public value of each signature of a listed value, shape (n_values,); the others are left aside, ``UNKNOWN``."""
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
     names, here = public.listed, np.flatnonzero(listed)
     if not len(names) or not len(here):
@@ -243,18 +204,7 @@ def salts_attacked(
 ) -> Iterator[Recovery]:
     """What is recovered of a salted field, each salt by itself and its salts joined.
 
-    Parameters
-    ----------
-    part, field
-        What is sent, and the field of it that is salted.
-    salt
-        Each row's salt, null where it has none.
-    public
-        What everybody knows.
-    truth : ndarray of int64, shape (n_values,)
-        What each signature is.
-    rng, spread
-        Draw the salts attacked by themselves, see `attack_by_size`; of every size at least `SALTS`.
+    `salt` is each row's, null where it has none; `truth`, shape (n_values,), what each signature is.
     """
     _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
     salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.randomised_response)
@@ -276,21 +226,8 @@ def without_undone_salts(spec: Specification) -> Specification | None:
 def joins_across(part: SignatureSet, field: str, salt: NDArray[np.int64]) -> tuple[Joins, NDArray[np.int64]]:
     """Signatures of a field in different salts whose rows share something rare.
 
-    Parameters
-    ----------
-    part
-        What is sent: another field's signature, or a blocking key, that at most `COMPANY` rows have.
-    field
-        The salted field.
-    salt : ndarray of int64, shape (n_rows,)
-        Each row's salt.
-
-    Returns
-    -------
-    pairs : ndarray of int64, shape (n_pairs, 2)
-        Signatures, each pair once, ascending.
-    support : ndarray of int64, shape (n_pairs,)
-        Pairs of rows that speak for each.
+    That is another field's signature, or a blocking key, that at most `COMPANY` rows have. Returned are pairs of
+    signatures, int64 of shape (n_pairs, 2), each once, ascending, and the pairs of rows that speak for each.
     """
     codes = part.fields[field].codes.astype(np.int64)
     together = [np.empty(0, dtype=np.int64)]
@@ -312,8 +249,6 @@ def joins_across(part: SignatureSet, field: str, salt: NDArray[np.int64]) -> tup
 def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public: PublicValues) -> NDArray[np.int64]:
     """Public value of each signature of a salted field, classes of equal values chained across salts.
 
-    Notes
-    -----
     A wrong join makes one class of two. Joins that few pairs of rows speak for are dropped until no class has far more
     rows than the commonest value can have, which Carole sees as well. `chaining.chained_alignment` reads the classes.
     """

@@ -73,25 +73,10 @@ def group_alignment(
     chosen: NDArray[np.int64],
     attempts: tuple[tuple[int, float, float], ...] = ATTEMPTS,
 ) -> NDArray[np.int64]:
-    """Likeliest public value of each signature of some groups, each group by itself.
+    """Likeliest public value of each signature of the chosen groups of a field's sample; ``UNKNOWN`` outside them.
 
-    Parameters
-    ----------
-    groups, public
-        What Carole holds of a field's sample, and what everybody knows.
-    chosen : ndarray of int64
-        The groups attacked.
-    attempts
-        See `ATTEMPTS`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_values,)
-        ``UNKNOWN`` outside the chosen groups.
-
-    Notes
-    -----
-    A second or two for a group of 30 and 2,000 public values on one core.
+    Each group by itself; int64, shape (n_values,). A second or two for a group of 30 and 2,000 public values on one
+    core.
     """
     guesses = np.full(groups.view.n_values, UNKNOWN, dtype=np.int64)
     members = groups.members()
@@ -188,8 +173,6 @@ def assess(
     ----------
     columns
         Cleaned values per field, null where missing.
-    spec
-        The specification, with its limit.
     variables
         Places of the rows' categories, by variable, null where missing.
     keys
@@ -198,15 +181,6 @@ def assess(
     drawn
         Records of a file that is too large, in modes block_keyed and shared without padding; `columns` and `variables`
         are theirs.
-
-    Returns
-    -------
-    LeakageReport
-
-    Raises
-    ------
-    GemelError
-        As `encode_records`.
 
     Notes
     -----
@@ -230,10 +204,7 @@ def assess(
             as_sent = signed.model_copy(update={"mode": "block_keyed"})  # the rows before they are cut into shares
             found = list(in_blocks(columns, as_sent, keys, rng, drawn, sizes_alone=True))
         elif spec.in_blocks:
-            each_rule = [
-                *in_blocks(columns, signed, keys, rng, drawn),
-                *in_samples(columns, signed, keys, rng, drawn),
-            ]
+            each_rule = [*in_blocks(columns, signed, keys, rng, drawn), *in_samples(columns, signed, keys, rng, drawn)]
             found = [each for each in each_rule if each.attacker == PUBLIC]
             recognised = tuple(each for each in each_rule if each.attacker != PUBLIC)
         else:

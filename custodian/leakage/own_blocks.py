@@ -62,28 +62,9 @@ def by_register(
 ) -> Iterator[Finding]:
     """Findings of one rule.
 
-    Parameters
-    ----------
-    whole
-        The rows that are sent under each rule.
-    spec
-        The specification.
-    part : SignatureSet
-        The rows of the blocks that were drawn, as they are sent.
-    order : ndarray of int64, shape (n_sent,)
-        Which of the rows of `whole` each is.
-    text : Series
-        The blocking key of each of the rule's rows.
-    rng
-        Draws the blocks attacked and the registers.
-    own_size
-        Rows of the block of a row of the file, on average.
-    rows_of_size
-        Rows of the file in blocks of each size, by its logarithm, where `whole` has some of its blocks only.
-
-    Notes
-    -----
-    Under a second for the commonest sizes of blocks, whatever the size of the file.
+    `order` is which of the rows of `whole` each is, shape (n_sent,); `rows_of_size` the rows of the file in blocks of
+    each size, by its logarithm, where `whole` has some of its blocks only. Under a second for the commonest sizes of
+    blocks, whatever the size of the file.
     """
     rows = whole.rows[part.rule]
     _, of_rule, sizes = np.unique(text.to_numpy().astype(str), return_inverse=True, return_counts=True)

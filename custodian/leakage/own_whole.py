@@ -14,7 +14,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
 from gemel.common.specification.model.protection import partitions
 from gemel.custodian.cleaning.parts import listed_in, salt_text, similar_values
-from gemel.custodian.encoding.categories import category_codes, relabelling
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.leakage.across import ReadField, code_recovery
@@ -87,15 +87,7 @@ def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDA
 def truth_of(
     part: SignatureSet, field: str, column: pl.Series, rows: NDArray[np.int64], public: PublicValues
 ) -> NDArray[np.int64]:
-    """Public value that each signature of a set truly is, for the custodian who knows its rows.
-
-    Parameters
-    ----------
-    column
-        The field's values in the file.
-    rows
-        Row of the file of each row of the set.
-    """
+    """Public value that each signature of a set truly is, by the rows of the file that its rows are."""
     codes = part.fields[field].codes
     place = dict(zip(public.values, range(len(public)), strict=True))
     held = np.array([UNKNOWN if v is None else place.get(v, UNKNOWN) for v in column.to_list()], dtype=np.int64)
@@ -170,14 +162,14 @@ def coded(
     spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys, rng: np.random.Generator
 ) -> Iterator[tuple[ReadField, Recovery]]:
     """The variables' codes, and what their public margins disclose of them."""
-    seed, digest = keys.throw_away_seed("codes"), encoding_digest(spec)
+    relabelling = Relabelling(spec.project, keys.throw_away_seed("codes"), encoding_digest(spec), 1)
     for variable in spec.variables:
         if variable.name not in variables or variables[variable.name].is_null().all():
             continue
         places = variables[variable.name]
         steps = spec.coarsenings(variable.name)
-        codes = category_codes(places, variable, spec.project, seed, digest, 1, steps=steps).codes
-        truth = np.argsort(relabelling(variable, spec.project, seed, digest, 1, steps=steps)).astype(np.int64)
+        codes = relabelling.coded(places, variable, steps).codes
+        truth = np.argsort(relabelling.codes(variable, steps)).astype(np.int64)
         counts = np.bincount(places.drop_nulls().to_numpy(), minlength=len(variable.categories))
         redrawn = (rng.poisson(counts) + 0.5).astype(np.float64)
         no_one_linked = np.full(len(truth), UNKNOWN, dtype=np.int64)

@@ -65,14 +65,12 @@ def score(
 
     Parameters
     ----------
-    attack, field
-        Names for the table.
     guesses : ndarray of int64, shape (n_values,)
         Public value that the attack names for each encoded one, or ``UNKNOWN``.
     truth : ndarray of int64, shape (n_values,)
-        Public value that it is, or ``UNKNOWN`` if it is none of them.
+        Public value that it is, or ``UNKNOWN`` if it is none of them; of several plain ones of equal tokens one.
     counts : ndarray of int64, shape (n_values,)
-        Records that have it.
+        Records that have it. A file without values has all shares 0.
     commonest : int
         The commonest public value, ``UNKNOWN`` if there is none to guess.
 
@@ -80,11 +78,6 @@ def score(
     ------
     GemelError
         PARAMETER if the three arrays differ in length.
-
-    Notes
-    -----
-    A file without values has all shares 0. Where an encoded value belongs to several plain ones (of equal tokens), the
-    truth is one of them.
     """
     if not len(guesses) == len(truth) == len(counts):
         raise parameter(

@@ -17,15 +17,9 @@ from gemel.custodian.tokens import tokenise
 
 @dataclass(frozen=True)
 class FieldView:
-    """One field as its attacker sees it.
+    """One field as its attacker sees it: `signatures`, shape (n_values, bits // 64), and the rows that have each.
 
-    Attributes
-    ----------
-    signatures : ndarray of uint64, shape (n_values, bits // 64)
-    counts : ndarray of int64, shape (n_values,)
-        Rows that have each.
-    randomised_response : float
-        Probability with which each bit was inverted by the custodian (randomised response); public.
+    `randomised_response` is the public probability with which each bit was inverted by the custodian.
     """
 
     signatures: NDArray[np.uint64]
@@ -92,8 +86,6 @@ OVERDISPERSION = 3.0
 def frequency_alignment(view: FieldView, public: PublicValues) -> NDArray[np.int64]:
     """Public value for each signature by rank alone, ``UNKNOWN`` after the dictionary's end.
 
-    Notes
-    -----
     The likeliest assignment one to one when counts are all that is known: counts and expected counts are both sorted,
     since exchanging two claims that are out of order never lowers the likelihood of independent Poisson counts.
     """
@@ -126,21 +118,9 @@ _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 class PublicValues:
     """A dictionary with counts, commonest first.
 
-    Parameters
-    ----------
-    values
-        Cleaned as the field's values are, each once, none empty.
-    counts
-        How common each is, in any unit, positive.
-    tokenisation
-        The field's, for the similarities.
-    similar
-        The values that are cut into tokens; any other is sent as a code and similar to none. Default: all are.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
+    `values` are cleaned as the field's values are, each once, none empty; `counts` are positive, in any unit; `similar`
+    are the values that are cut into tokens; any other is sent as a code and similar to none. Default: all are. Raises
+    `GemelError`: PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
     """
 
     def __init__(

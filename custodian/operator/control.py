@@ -63,15 +63,7 @@ CONFIRMATION_SECONDS = 10.0
 
 
 class Control:
-    """Calls to a running custodian's service.
-
-    Parameters
-    ----------
-    connection
-        To the address the service wrote into its state folder, with the custodian's own certificate.
-    party
-        Whose service it is.
-    """
+    """Calls to a custodian's running service, at the address in its state folder, with its own certificate."""
 
     def __init__(self, connection: Connection, party: Party) -> None:
         self._connection = connection
@@ -83,15 +75,8 @@ class Control:
     def open(cls, config: Path, party: Party, *, dry_run: bool = False) -> Iterator[Control]:
         """Connect to the service that was started with this configuration.
 
-        Parameters
-        ----------
-        dry_run
-            Whether a call that changes something is withheld and shown, which ends the command.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for invalid files.
+        In a dry run a call that changes something is withheld and shown, which ends the command. Raises `GemelError`:
+        UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for invalid files.
         """
         configuration = load_custodian(config)
         found = running_address(configuration.state, party.name)
@@ -121,10 +106,7 @@ class Control:
     def only(self, project: str | None) -> str:
         """The named project, or the only one if none was named.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER if none was named and there is not exactly one.
+        Raises `GemelError`: PARAMETER if none was named and there is not exactly one.
         """
         if project is not None:
             return project
@@ -151,10 +133,7 @@ class Control:
     def compare(self, digest: bytes, expected: str | None) -> None:
         """Refuse a specification of another digest than the one the operator expects.
 
-        Raises
-        ------
-        GemelError
-            SPECIFICATION; PARAMETER if `expected` is no digest.
+        Raises `GemelError`: SPECIFICATION; PARAMETER if `expected` is no digest.
         """
         if expected is None:
             return
@@ -209,10 +188,7 @@ class Control:
     def checkpoints(self, *, lost: bool = False) -> Iterator[Checkpoint]:
         """The checkpoints of Carole's audit log that the service has verified, oldest first; or the lost ones.
 
-        Raises
-        ------
-        GemelError
-            AUDIT for a malformed one.
+        Raises `GemelError`: AUDIT for a malformed one.
         """
         from gemel.common.wire.checkpoints import checkpoint_from_wire
 

@@ -93,16 +93,8 @@ log = structlog.get_logger()
 class OperatorService(operator_pb2_grpc.OperatorServicer):
     """Reads the state and stores the operator's decisions; the agent acts on them.
 
-    Parameters
-    ----------
-    step_context
-        State and progress to show.
-    decided
-        Called with the project that a decision was made about.
-    stop
-        Ends the service.
-    trust
-        The custodian's own certificate, and whom it admits: itself.
+    `decided` is called with the project that a decision was made about, `stop` ends the service; `trust` has the
+    custodian's own certificate, and whom it admits: itself.
     """
 
     def __init__(
@@ -356,18 +348,7 @@ def start_operator(
 ) -> tuple[RunningServer, str]:
     """Listen on the configured loopback address; the server, and the address with its real port.
 
-    Parameters
-    ----------
-    service
-    trust
-        As the service was given it.
-    recorder
-        Of the operator's calls.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for an address that is not loopback or cannot be bound.
+    Raises `GemelError`: CONFIGURATION for an address that is not loopback or cannot be bound.
     """
     configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):

@@ -41,19 +41,8 @@ from gemel.custodian.steps.leakage_gate import load_gate
 def check_custodian(party: Party, config: Path, specification: Path | None) -> Checks:
     """Make every check of a custodian's installation.
 
-    Parameters
-    ----------
-    party
-        Whose.
-    config
-        Its configuration file.
-    specification
-        What the records are compared with; None: what waits for this custodian's approval, if its service runs.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the configuration cannot be used: nothing can be checked then.
+    The records are compared with the specification; None: with what waits for this custodian's approval, if its service
+    runs. Raises `GemelError`: CONFIGURATION if the configuration cannot be used: nothing can be checked then.
     """
     settings = load_custodian(config)
     checks = Checks()
@@ -201,20 +190,10 @@ def attach(
 ) -> int:
     """Write the links with the selected columns of their records; returns how many links.
 
-    Parameters
-    ----------
-    links
-        ``links.parquet`` of the results folder, or the folder.
-    identifier
-        The source's identifier column, as the specification names it.
-    out
-        A CSV or, by its suffix, a Parquet file; an existing one is not overwritten.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if a link's record is no longer in the source; SOURCE, FIELD_MISSING, DUPLICATE_IDENTIFIER as reading
-        the source; CONFIGURATION if the links cannot be read or the file cannot be written; EXISTS.
+    `links` is ``links.parquet`` of the results folder, or the folder; `out` a CSV or, by its suffix, a Parquet file; an
+    existing one is not overwritten. Raises `GemelError`: NOT_FOUND if a link's record is no longer in the source;
+    SOURCE, FIELD_MISSING, DUPLICATE_IDENTIFIER as reading the source; CONFIGURATION if the links cannot be read or the
+    file cannot be written; EXISTS.
     """
     selected = list(dict.fromkeys(columns))
     if clash := [name for name in selected if name in LINK_COLUMNS]:

@@ -25,10 +25,7 @@ log = structlog.get_logger()
 def shown(step_context: StepContext, project: Project) -> tuple[Restored, list[str]]:
     """The newest restoration, verified, and what the operator reads about it.
 
-    Raises
-    ------
-    GemelError
-        As `LogReader.restored`; WRONG_STATE for a project that was erased.
+    Raises as `LogReader.restored`; WRONG_STATE for a project that was erased.
     """
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
@@ -40,10 +37,7 @@ def decide_restored(
 ) -> project_pb2.ProjectStatus:
     """Sign and send the decision on the restoration that was shown; the project's status after it.
 
-    Raises
-    ------
-    GemelError
-        As `LogReader.restored` and `LogReader.decide`; WRONG_STATE if another restoration is the newest now.
+    Raises as `LogReader.restored` and `LogReader.decide`; WRONG_STATE if another restoration is the newest now.
     """
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
@@ -87,15 +81,8 @@ def _known(state: State, project: Project) -> list[str]:
 def kept_checkpoints(config: Path, party: Party, *, lost: bool = False) -> list[Checkpoint]:
     """The verified checkpoints, oldest first: from the running service, else from the state folder.
 
-    Parameters
-    ----------
-    lost
-        Those of logs that a restoration has cut, instead.
-
-    Raises
-    ------
-    GemelError
-        BUSY if a service has the state folder and does not answer; AUDIT, CONFIGURATION.
+    With `lost` those of logs that a restoration has cut, instead. Raises `GemelError`: BUSY if a service has the state
+    folder and does not answer; AUDIT, CONFIGURATION.
     """
     try:
         with Control.open(config, party) as control:

@@ -37,8 +37,6 @@ class CleanedSource:
 
     Attributes
     ----------
-    cleaned
-        The compared fields, the variables, and what cleaning did in counts.
     identifiers
         The custodian's own identifiers, String of shape (n_rows,): each there, and each once.
     """
@@ -52,17 +50,8 @@ def read_cleaned(
 ) -> CleanedSource:
     """Read the columns that a specification names from a custodian's source, and clean them.
 
-    Parameters
-    ----------
-    source, spec, side
-        Whose records, and for what.
-    stage
-        Entered around ``read`` and around ``clean``, for progress and timings.
-
-    Raises
-    ------
-    GemelError
-        As `read_source`, `check_identifiers` and `custodian.cleaning.clean`.
+    `stage` is entered around ``read`` and around ``clean``, for progress and timings. Errors are those of
+    `read_source`, `check_identifiers` and `clean`.
     """
     with stage("read"):
         identifier = spec.custodians.of(side).identifier
@@ -73,13 +62,7 @@ def read_cleaned(
 
 
 def clean_file(source: Source, spec: Specification, side: Side) -> Cleaned:
-    """Read and clean a file for a trial, in which rows need no identifiers.
-
-    Raises
-    ------
-    GemelError
-        As `read_source` and `custodian.cleaning.clean`.
-    """
+    """Read and clean a file for a trial, in which rows need no identifiers."""
     return _cleaned(read_source(source, compared_columns(spec, side)), spec, side)
 
 
@@ -105,16 +88,8 @@ _FEW = 1_000_000
 class CleanedFile:
     """A custodian's records as they are signed, outside memory.
 
-    Attributes
-    ----------
-    records
-        The file.
-    profile
-        What cleaning did, in counts.
-    copies
-        Records that are alike; None where the specification does not ask.
-    text_bytes
-        Bytes that the columns of the fields would take in memory.
+    `profile` is what cleaning did, in counts; `copies` records that are alike, None where the specification does not
+    ask; `text_bytes` the bytes that the columns of the fields would take in memory.
     """
 
     records: TableRecords
@@ -157,22 +132,9 @@ def read_into(
 ) -> CleanedFile:
     """Read the columns that a specification names from a custodian's source, and clean them, batch by batch.
 
-    Parameters
-    ----------
-    table
-        Receives the records; the caller erases it.
-    source, spec, side
-        Whose records, and for what.
-    stage
-        Entered around ``read`` and around ``clean``, of each batch.
-    rows
-        Rows of a batch at most; what is read does not depend on it.
-
-    Raises
-    ------
-    GemelError
-        As `source_batches` and `custodian.cleaning.Cleaning`; DUPLICATE_IDENTIFIER unless each row has an identifier of
-        its own.
+    The table receives the records; the caller erases it. `stage` is entered around ``read`` and around ``clean`` of
+    each batch, of so many `rows` at most: what is read does not depend on it. Errors are those of `source_batches` and
+    `Cleaning`, and DUPLICATE_IDENTIFIER unless each row has an identifier of its own.
     """
     identifier, held = spec.custodians.of(side).identifier, [v.name for v in spec.variables_of(side)]
     batches = source_batches(source, [identifier, *compared_columns(spec, side)], rows)

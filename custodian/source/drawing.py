@@ -34,17 +34,7 @@ _NO_KEY = np.uint64(0)
 
 
 def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generator) -> DrawnRecords:
-    """Draw from a file of a specification of mode block_keyed without padding.
-
-    Parameters
-    ----------
-    file
-        Decoys are not in it: they are as records.
-    spec
-        Its rules and fields.
-    rng
-        Decides which.
-    """
+    """Draw from a file in mode block_keyed without padding, and without its decoys: they are as records."""
     table, names = file.records.table, [field.name for field in spec.fields]
     seed = int(rng.integers(2**63))
     chosen = {rule.name: _chosen(_block_hashes(file, spec, rule, seed)) for rule in spec.keyed_rules}

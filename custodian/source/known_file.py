@@ -35,12 +35,8 @@ SUM_TOLERANCE = 1e-6
 class KnownRecords:
     """The rows of such a file.
 
-    Attributes
-    ----------
-    places
-        By variable of the value model, Int32: the place in the public list, null where it is not known.
-    counts : ndarray of float64, shape (n_rows,), optional
-        What each row counts: of the cells of a joint distribution, where every place is known.
+    `places` are Int32 by variable of the value model: the place in the public list, null where it is not known;
+    `counts`, float64 of shape (n_rows,), are of the cells of a joint distribution, where every place is known.
     """
 
     places: dict[str, pl.Series] = field(repr=False)
@@ -53,25 +49,7 @@ class KnownRecords:
 
 
 def clean_training(frame: pl.DataFrame, spec: Specification, positions: Positions, where: str) -> KnownRecords:
-    """The training records of a file, each value its place in the public list.
-
-    Parameters
-    ----------
-    frame
-        The file: a column of text for each variable of the value model, under the variable's name. Others are ignored.
-    spec
-        With a section `latent.training`.
-    positions
-        Where the rows are, for errors.
-    where
-        The file, for errors.
-
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING for a missing column, SOURCE for values that are no categories, for another number of records than
-        the specification states, and for a file without any value; one error for each column.
-    """
+    """The training records of a file, each value its place in the public list."""
     training = None if spec.latent is None else spec.latent.training
     assert training is not None  # noqa: S101 - requested only then
     _rows(frame.height, training.records, "training records", where)
@@ -82,21 +60,7 @@ def clean_training(frame: pl.DataFrame, spec: Specification, positions: Position
 
 
 def clean_joint(frame: pl.DataFrame, spec: Specification, positions: Positions, where: str) -> KnownRecords:
-    """The cells of a known joint distribution, and what each counts.
-
-    Parameters
-    ----------
-    frame, positions, where
-        As for `clean_training`; the file has a column named ``count`` or one named ``share`` too.
-    spec
-        With a section `latent.joint`.
-
-    Raises
-    ------
-    GemelError
-        As `clean_training`; SOURCE too for a missing value, a cell in several rows, a count that is no number or is
-        negative, counts without any, and shares that do not sum to 1.
-    """
+    """The cells of a known joint distribution, and what each counts."""
     joint = None if spec.latent is None else spec.latent.joint
     assert joint is not None  # noqa: S101 - requested only then
     _rows(frame.height, joint.cells, "cells", where)
@@ -216,20 +180,10 @@ _CLEANERS = {TRAINING: clean_training, JOINT: clean_joint}
 
 
 def read_known_files(paths: Sequence[Path], spec: Specification, side: Side) -> tuple[KnownRecords, ...]:
-    """The files that one custodian is to send, in the order of their sets.
+    """The files that one custodian is to send, of those that the configuration has, in the order of their sets.
 
-    Parameters
-    ----------
-    paths
-        The files that the configuration has.
-    spec, side
-        What is named, and who this is.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if no file has the digest that the specification names; SOURCE for one that cannot be read, is too
-        long or has changed while it was read; otherwise as `clean_training` and `clean_joint`.
+    Raises `GemelError`: CONFIGURATION if no file has the digest that the specification names; SOURCE for one that
+    cannot be read, is too long or has changed while it was read; otherwise as `clean_training` and `clean_joint`.
     """
     return tuple(_read(paths, rule, file, spec) for rule, file in known_files(spec, side).items())
 
@@ -237,17 +191,8 @@ def read_known_files(paths: Sequence[Path], spec: Specification, side: Side) -> 
 def named_file(spec: Specification, path: Path, by: str) -> str:
     """The line of a specification that names a file: training records, or with counts or shares a joint distribution.
 
-    Parameters
-    ----------
-    spec
-        With a section `latent`, which may name other files.
-    path, by
-        The file, and the custodian that will have it.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if it has no latent step, or may name no file of this length; otherwise as `read_known_files`.
+    `by` is the custodian that will have it. Raises `GemelError`: SPECIFICATION if it has no latent step, or may name no
+    file of this length; otherwise as `read_known_files`.
     """
     if spec.latent is None:
         what = "without a latent step no file is named"

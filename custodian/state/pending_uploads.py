@@ -31,13 +31,7 @@ _STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
 
 
 class EncryptedWriter:
-    """Writes content in chunks, whatever its own parts are.
-
-    Attributes
-    ----------
-    digests
-        SHA-256 of every chunk in the clear, 32 bytes each; complete after `end`.
-    """
+    """Writes content in chunks, whatever its parts are; `digests` has the SHA-256 of each in the clear, 32 bytes."""
 
     def __init__(self, file: BinaryIO, key: DataKey) -> None:
         self._file, self._key = file, key
@@ -67,10 +61,8 @@ class EncryptedWriter:
 def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
     """A file to write, which is there when the block ends, and not if it fails.
 
-    Raises
-    ------
-    GemelError
-        STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left behind.
+    Raises `GemelError`: STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left
+    behind.
     """
     try:
         with whole_file(path) as file:
@@ -130,17 +122,7 @@ class UploadFiles:
 
 
 class Uploads:
-    """The uploads of a state.
-
-    Parameters
-    ----------
-    database
-        Names them.
-    folder
-        Holds their files and nothing else; leftovers of a crash are removed.
-    vault
-        Encrypts them.
-    """
+    """The uploads of a state, in a folder of nothing else: leftovers of a crash are removed."""
 
     def __init__(self, database: Database, folder: Path, vault: Vault) -> None:
         self._database = database
@@ -150,13 +132,7 @@ class Uploads:
 
     @contextmanager
     def writing(self, upload: str) -> Iterator[UploadFiles]:
-        """The files of a new upload, to be written; `add` names them, and what is not named then is removed.
-
-        Raises
-        ------
-        GemelError
-            As `encrypted_file`.
-        """
+        """The files of a new upload, to be written; `add` names them, and what is not named then is removed."""
         payload_key, wrapped_payload = self._vault.create(_payload_subject(upload))
         map_key, wrapped_map = self._vault.create(_map_subject(upload))
         with (
@@ -168,14 +144,7 @@ class Uploads:
     def add(self, upload: Upload, files: UploadFiles, map_days: int) -> Upload:
         """Add the row of an upload whose payload and map have been written; former unfinished ones are erased.
 
-        Parameters
-        ----------
-        upload
-            Complete but for digests, keys and times.
-        files
-            As `writing` gave them, after its end.
-        map_days
-            Days after which the map is erased.
+        It is complete but for digests, keys and times; its map is erased after so many days.
         """
         now = time.time()
         upload.digests = b"".join(files.payload.digests)
@@ -206,10 +175,7 @@ class Uploads:
     def of_run(self, project: str, upload: str) -> Upload | None:
         """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if it is none of this project's.
+        Raises `GemelError`: NOT_FOUND if it is none of this project's.
         """
         with self._database.session() as session:
             found = session.get(Upload, upload)
@@ -236,10 +202,7 @@ class Uploads:
     def row_map(self, upload: Upload) -> bytes:
         """The pseudonym map of an upload, serialised.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
+        Raises `GemelError`: NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
         """
         key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
         return b"".join(read_encrypted(self._map(upload.id), key))

@@ -50,10 +50,7 @@ class Keyring:
     def load(cls, configuration: CustodianConfiguration, party: Party, pin: ListPin = UNPINNED) -> Keyring:
         """Read the key folder, and check that it is this party's and fits the membership list that `pin` takes.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION or CERTIFICATE, before anything is sent to anyone.
+        Raises `GemelError`: CONFIGURATION or CERTIFICATE, before anything is sent to anyone.
         """
         folder = PartyFolder(configuration.keys)
         tls = TlsFiles.load(configuration.keys, party.role)
@@ -95,15 +92,7 @@ _ROWS_AT_ONCE = 1 << 18
 
 
 class RowMapWriter:
-    """Writes a map in parts, in the order of the upload's rows: its mark, then each part behind its length.
-
-    Parameters
-    ----------
-    write
-        Receives the bytes.
-    n_records, decoys
-        Records of the file, and decoys.
-    """
+    """Writes a map in parts, in the order of the upload's rows: its mark, then each part behind its length."""
 
     def __init__(self, write: Callable[[bytes], None], n_records: int, decoys: int = 0) -> None:
         self._write, self._n_records, self._decoys = write, n_records, decoys
@@ -115,17 +104,10 @@ class RowMapWriter:
         order: NDArray[np.int64],
         codes: Mapping[str, NDArray[np.int16]] = MappingProxyType({}),
     ) -> None:
-        """Add some rows.
+        """Add some rows: the identifier of each, null for a decoy or a dummy, and the record of the file.
 
-        Parameters
-        ----------
-        identifiers
-            The custodian's own, of each row of the upload; null for a decoy or a dummy.
-        order
-            For each row the record of the file; shape (n_rows,). Numbers past the file's end are decoys, and after
-            these dummies.
-        codes
-            Of each row, by variable, where these are rows of codes that are kept.
+        Numbers past the file's end are decoys, and after these dummies; shape (n_rows,). `codes` are by variable, where
+        these are rows of codes that are kept.
         """
         table = identifiers.alias(_COLUMN).to_frame()
         table = table.with_columns(pl.Series(_CODE + name, of_rows) for name, of_rows in codes.items())
@@ -142,22 +124,14 @@ class RowMapWriter:
 def unpack_map(packed: bytes) -> pl.Series:
     """The identifiers in the order of the upload's rows, null for a decoy or a dummy.
 
-    Raises
-    ------
-    GemelError
-        VAULT if the bytes are no map; they were decrypted, so the program that wrote them has an error.
+    Raises `GemelError`: VAULT if the bytes are no map; they were decrypted, so the program that wrote them has an
+    error.
     """
     return _table(packed).get_column(_COLUMN)
 
 
 def unpack_decoys(packed: bytes) -> pl.Series:
-    """A number for the decoy that each row is, the same for its rows under all rules; null for other rows.
-
-    Raises
-    ------
-    GemelError
-        As `unpack_map`.
-    """
+    """A number for the decoy that each row is, the same for its rows under all rules; null for other rows."""
     table = _table(packed)
     if _DECOY not in table.columns:
         return pl.repeat(None, table.height, dtype=pl.Int64, eager=True)
@@ -165,13 +139,7 @@ def unpack_decoys(packed: bytes) -> pl.Series:
 
 
 def unpack_codes(packed: bytes) -> dict[str, NDArray[np.int16]]:
-    """The codes of each row by variable, -1 where it has none; empty where none are kept.
-
-    Raises
-    ------
-    GemelError
-        As `unpack_map`.
-    """
+    """The codes of each row by variable, -1 where it has none; empty where none are kept."""
     table = _table(packed)
     names = [name for name in table.columns if name.startswith(_CODE)]
     return {name.removeprefix(_CODE): table[name].fill_null(-1).to_numpy().astype(np.int16) for name in names}

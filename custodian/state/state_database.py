@@ -178,10 +178,7 @@ log = structlog.get_logger()
 class Database:
     """The open database, made if it is absent, and brought to this version if it is of an older one.
 
-    Raises
-    ------
-    GemelError
-        DATABASE if it is of a newer version, or damaged.
+    Raises `GemelError`: DATABASE if it is of a newer version, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -196,10 +193,7 @@ class Database:
     def session(self) -> Iterator[Session]:
         """A transaction that ends with the block, and is undone by an error; its rows can be read afterwards.
 
-        Raises
-        ------
-        GemelError
-            DATABASE if the file has vanished: then nothing of the block counts.
+        Raises `GemelError`: DATABASE if the file has vanished: then nothing of the block counts.
         """
         self._file.require()
         with Session(self._engine, expire_on_commit=False) as session, session.begin():

@@ -108,13 +108,7 @@ class EncryptedTable:
 
 
 class WorkingFolder:
-    """The folder of a custodian's working tables, which is emptied whenever it is opened.
-
-    Parameters
-    ----------
-    folder
-        It holds nothing else.
-    """
+    """The folder of a custodian's working tables and nothing else, which is emptied whenever it is opened."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

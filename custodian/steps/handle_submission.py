@@ -86,13 +86,9 @@ log = structlog.get_logger()
 def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     """Fetch the rows that Carole requests and send a handle for each, signed, and sealed to the party that joins them.
 
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it, and in mode shared
-        as `requested_rows_of`; LEAKAGE if
-        she requests rows of more records, or more rows of one record, than the specification allows; NOT_FOUND if the
-        map of the upload has been erased; errors of hers.
+    Raises `GemelError`: UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it,
+    and in mode shared as `requested_rows_of`; LEAKAGE if she requests rows of more records, or more rows of one
+    record, than the specification allows; NOT_FOUND if the map of the upload has been erased; errors of hers.
     """
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
@@ -147,19 +143,9 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
 def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Series | None = None) -> NDArray[np.uint32]:
     """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
 
-    Parameters
-    ----------
-    identifiers
-        The custodian's own identifier of each signed row; null for a decoy or a dummy.
-    rows
-        Some of these rows.
-    decoys
-        A number for the decoy of each signed row; null for a record or a dummy. None: there are no decoys.
-
-    Returns
-    -------
-    ndarray of uint32, shape (n_rows,)
-        Records' numbers come first, then decoys', then dummies', one for each.
+    `identifiers` are the custodian's own of each signed row; null for a decoy or a dummy; `decoys` a number for the
+    decoy of each; null for a record or a dummy. Records' numbers come first, then decoys', then dummies', one for each:
+    uint32, shape (n_rows,).
     """
     handles = np.empty(len(rows), dtype=np.uint32)
     left = np.ones(len(rows), dtype=np.bool_)
@@ -185,13 +171,7 @@ def different_among(names: pl.Series, rows: NDArray[np.uint32]) -> int:
 def codes_rows(
     identifiers: pl.Series, n_signed: int, rows: NDArray[np.uint32], handles: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
-    """Row in the set of codes of each handle's record.
-
-    Returns
-    -------
-    ndarray of uint32, shape (n_records,)
-        Of the handles of records; decoys and dummies have no codes.
-    """
+    """Row in the set of codes of each handle's record: uint32, shape (n_records,); decoys and dummies have no codes."""
     handle, first = np.unique(handles, return_index=True)
     requested = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
     requested = requested.drop_nulls()
@@ -211,12 +191,9 @@ def codes_rows(
 def values_of_rows(
     codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], rows: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """The codes of some rows, as they are reported.
+    """The codes of some rows, as they are reported: uint32, shape (n_rows * n_variables,).
 
-    Returns
-    -------
-    ndarray of uint32, shape (n_rows * n_variables,)
-        One row after the other: 0 for none, otherwise a code and one.
+    One row after the other: 0 for none, otherwise a code and one.
     """
     if missing := [name for name in names if name not in codes]:
         raise GemelError(

@@ -43,14 +43,9 @@ def _status(name: str) -> int:
 
 @dataclass
 class MemoryLimit:
-    """The most that this process may hold while a step goes on.
+    """The most that this process may hold while a step goes on, in bytes.
 
-    Attributes
-    ----------
-    limit
-        Bytes.
-    before
-        What the process held at most before the step; that it was more than the limit is not the step's error.
+    What it held `before` the step at most, though it be more than the limit, is not the step's error.
     """
 
     limit: int
@@ -61,13 +56,7 @@ class MemoryLimit:
         return max(0, self.limit - resident())
 
     def require(self, needed: int, what: str, where: str, remedy: str) -> None:
-        """Refuse to begin what does not fit.
-
-        Raises
-        ------
-        GemelError
-            MEMORY.
-        """
+        """Refuse to begin what does not fit; MEMORY."""
         room = self.room()
         if needed > room:
             raise GemelError(
@@ -79,13 +68,7 @@ class MemoryLimit:
             )
 
     def check(self, where: str) -> None:
-        """Stop a step when the process has held more than it may.
-
-        Raises
-        ------
-        GemelError
-            MEMORY.
-        """
+        """Stop a step when the process has held more than it may; MEMORY."""
         held = high_water()
         if held > max(self.limit, self.before):
             raise GemelError(
@@ -113,19 +96,7 @@ _CODES_BYTES = 48
 
 @dataclass(frozen=True)
 class FileSize:
-    """What a file's memory follows from.
-
-    Attributes
-    ----------
-    n_rows
-        Its records.
-    text_bytes
-        Bytes that the columns of the fields would take in memory.
-    distinct
-        Different values by field.
-    variables
-        How many variables this custodian holds.
-    """
+    """What memory follows from: records, bytes of the fields' columns, different values by field, variables."""
 
     n_rows: int
     text_bytes: int

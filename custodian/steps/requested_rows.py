@@ -93,8 +93,6 @@ def count_requested(
 ) -> Requested:
     """Count the rows whose handles are about to be submitted, and refuse if they would join too many.
 
-    Notes
-    -----
     O(n log n) in the rows ever requested. Dummies are not counted: none is joined to another row.
     """
     state, where = context.state, f"project {task.project}, run {task.run}"
@@ -221,14 +219,8 @@ def check_resolved(
 ) -> None:
     """Refuse a resolver's links that cannot be those of the agreed plan.
 
-    Parameters
-    ----------
-    tables
-        As returned by `resolved_tables`.
-    share
-        With the statistics, whose numbers Carole has checked and the audit log has.
-    names
-        Of each row of the upload the custodian's identifier; null for a dummy or a decoy.
+    The share's statistics have numbers that Carole has checked and the audit log has; `names` is of each row of the
+    upload the custodian's identifier; null for a dummy or a decoy.
     """
     links = tables["links"]
     counted = share.statistics.get("linkage", {}).get("links")

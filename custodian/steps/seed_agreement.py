@@ -23,7 +23,7 @@ from gemel.common.specification import Specification, canonical_json
 from gemel.common.wire import side_to_wire
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.parts import similar_values
-from gemel.custodian.encoding.categories import relabelling
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
@@ -36,12 +36,8 @@ from gemel.protos.linkage.v1 import custody_pb2
 class Canary:
     """The canary of one installation.
 
-    Attributes
-    ----------
-    digest
-        Over everything, 32 bytes; two custodians must have the same.
-    parts
-        Over each part, 16 bytes, in the order of `canary_part_names`: where digests differ, these show why.
+    `digest` is over everything, 32 bytes; two custodians must have the same. `parts` are over each part, 16 bytes, in
+    the order of `canary_part_names`: where digests differ, these show why.
     """
 
     digest: bytes
@@ -84,12 +80,8 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
         filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
         payload += [*signatures(signed, filled), canonical_json(listed)]
-    relabelled = [
-        relabelling(
-            variable, spec.project, seed, encoding, epoch, spec.suite, spec.coarsenings(variable.name)
-        ).tobytes()
-        for variable in spec.variables
-    ]
+    relabelling = Relabelling(spec.project, seed, encoding, epoch, spec.suite)
+    relabelled = [relabelling.codes(each, spec.coarsenings(each.name)).tobytes() for each in spec.variables]
     cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
     contents = [*cleaned, b"".join(payload), b"".join(relabelled)]
     return Canary(
@@ -118,11 +110,8 @@ log = structlog.get_logger()
 def agree(context: StepContext, task: Task) -> Outcome:
     """Take the agreement on a seed as far as it goes, and report the check values once there is one.
 
-    Raises
-    ------
-    GemelError
-        KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of `Agreement` for a
-        message; SPECIFICATION for a specification that was not approved.
+    Raises `GemelError`: KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of
+    `Agreement` for a message; SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
     require_sealing_keys(task.spec, context.trust.members, f"project {task.project}")

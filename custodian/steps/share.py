@@ -112,13 +112,9 @@ def read_share(path: Path, n_rows: int) -> Share:
 def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     """A table with the custodian's own identifier in the place of the pseudonym, in the order of its ids.
 
-    Rows of dummies, which have no identifier, are left out.
-
-    Returns
-    -------
-    DataFrame
-        Columns identifier, link_id (pair_id), link_probability (, linked); of copies and entities identifier and
-        copy_id or entity_id; of draws identifier, pair_id, draw and link_probability.
+    Rows of dummies, which have no identifier, are left out. Columns identifier, link_id (pair_id), link_probability (,
+    linked); of copies and entities identifier and copy_id or entity_id; of draws identifier, pair_id, draw and
+    link_probability.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
@@ -207,15 +203,7 @@ def coarsening_table(steps: Mapping[str, CoarseningStep | str], spec: Specificat
 
 
 def run_provenance(spec: Specification, run: str, table: str, sides: Iterable[Side], *, exact: bool) -> Provenance:
-    """The provenance of a table that is made now.
-
-    Parameters
-    ----------
-    sides
-        Whose identifiers or variables are in it.
-    exact
-        Whether its link probabilities are exact.
-    """
+    """The provenance of a table that is made now, of the identifiers or variables of some sides."""
     content = {
         "project": spec.project,
         "run": run,

@@ -53,13 +53,7 @@ from gemel.custodian.steps.step_context import StepContext, Task
 
 
 def computing(context: StepContext, task: Task) -> tuple[Member, Member, Member] | None:
-    """The members who compute, by compute party, in mode shared; None in the other modes.
-
-    Raises
-    ------
-    GemelError
-        As `compute_members` and `require_sealing_keys`.
-    """
+    """The members who compute, by compute party, in mode shared; None in the other modes."""
     if task.spec.mode != "shared":
         return None
     members = compute_members(context.trust.members, task.spec)
@@ -102,13 +96,7 @@ class UploadShares:
         return SentPortion(tuple(sent), portion.order[rows], iter([own]))
 
     def sealed_seeds(self, layout: Layout) -> tuple[bytes, ...]:
-        """By compute party, what its shares of the upload are opened by.
-
-        Raises
-        ------
-        GemelError
-            As `seal_header`.
-        """
+        """By compute party, what its shares of the upload are opened by."""
         sealed = []
         for party, member in zip(ComputeParty, self._members, strict=True):
             about = HeaderAbout(
@@ -214,10 +202,7 @@ def portions(
 
     The sets of `known` come last; their rows are no records of the file.
 
-    Raises
-    ------
-    GemelError
-        MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
+    Raises `GemelError`: MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
     """
     threads = processors()
     size = FileSize.of(file)

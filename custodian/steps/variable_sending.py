@@ -49,12 +49,10 @@ log = structlog.get_logger()
 def send_variables(step_context: StepContext, task: Task) -> Outcome:
     """Send one recipient the columns that the approved specification grants it, of the linked records of a run.
 
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not acknowledged its share of
-        the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient is not in the membership
-        list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records; errors of Carole's.
+    Raises `GemelError`: SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not
+    acknowledged its share of the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient
+    is not in the membership list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records;
+    errors of Carole's.
     """
     require_approved(step_context, task)
     safe_name(task.run)
@@ -83,10 +81,7 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
 def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
     """The columns of a transfer, by the specification that this custodian has approved.
 
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if there are none.
+    Raises `GemelError`: SPECIFICATION if there are none.
     """
     columns = task.spec.release.granted_columns(transfer)
     if not columns:
@@ -231,12 +226,9 @@ def _put(step_context: StepContext, task: Task, sealed: bytes) -> None:
 def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
     """Fetch the columns that the other custodian has sent, write the linked file, and confirm it to Carole.
 
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if the approved specification grants none; WRONG_STATE if this custodian has not acknowledged its
-        share of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent for this run;
-        CONFIGURATION if the results folder cannot be written. No partial file is visible.
+    Raises `GemelError`: SPECIFICATION if the approved specification grants none; WRONG_STATE if this custodian has
+    not acknowledged its share of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent
+    for this run; CONFIGURATION if the results folder cannot be written. No partial file is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)

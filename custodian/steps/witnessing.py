@@ -41,10 +41,8 @@ log = structlog.get_logger()
 def decide_alone(context: StepContext, project: Project, reason: str) -> None:
     """Keep the operator's decision about the share that waits.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for no reason; WRONG_STATE if no share of the project waits for the other's countersignature.
+    Raises `GemelError`: PARAMETER for no reason; WRONG_STATE if no share of the project waits for the other's
+    countersignature.
     """
     stated = normalized_reason(reason)
     waiting = [run for name, run in list(context.offered) if name == project.name]
@@ -83,10 +81,7 @@ class Look:
 def witness(context: StepContext) -> None:
     """Verify the log's newest checkpoint, compare it with what the other custodian has seen, and keep it.
 
-    Raises
-    ------
-    GemelError
-        AUDIT or SIGNATURE.
+    Raises `GemelError`: AUDIT or SIGNATURE.
     """
     _look(context)
 
@@ -94,10 +89,7 @@ def witness(context: StepContext) -> None:
 def countersign(context: StepContext) -> None:
     """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found.
 
-    Raises
-    ------
-    GemelError
-        AUDIT or SIGNATURE.
+    Raises `GemelError`: AUDIT or SIGNATURE.
     """
     _countersigned(context, _look(context))
 

@@ -24,11 +24,7 @@ def links(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     folder.mkdir()
     pl.DataFrame(
-        {
-            "identifier": ["9", "8"],
-            "link_id": ["b" * 16, "a" * 16],
-            "link_probability": [0.95, 0.85],
-        }
+        {"identifier": ["9", "8"], "link_id": ["b" * 16, "a" * 16], "link_probability": [0.95, 0.85]}
     ).write_parquet(folder / "links.parquet")
     return folder
 

@@ -14,7 +14,7 @@ from gemel.common.parties import Side
 from gemel.common.records.sources import CsvSource, Source
 from gemel.common.specification import load_specification
 from gemel.common.specification.model.granted_variables import Transfer, VariableGrant
-from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.steps.own_share import OwnShare
 from gemel.custodian.steps.result_fetch import labelled
 from gemel.custodian.steps.share import Share, coarsened_variables, coarsening_table
@@ -80,7 +80,7 @@ def test_a_coarsened_joint_distribution_has_the_groups_as_labels() -> None:
     steps = coarsened_variables(stated(("home", "wide")), SPEC)
     document = {"variables": [{"name": "home", "levels": 2, "coded": True, "holder": "bob"}]}
     (home,) = labelled(document, SPEC, *KEYS, steps)["variables"]
-    fine = labels_by_code(SPEC.variable("home"), "p", *KEYS, steps=SPEC.coarsenings("home"))
+    fine = Relabelling("p", *KEYS).labels(SPEC.variable("home"), SPEC.coarsenings("home"))
     # The two codes of the town are neighbours: its group comes first exactly where a category of it does.
     assert home["labels"][0] == ("town" if fine[0] != "rural" else "country")
     assert set(home["labels"]) == {"town", "country"}

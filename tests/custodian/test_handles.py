@@ -12,12 +12,7 @@ from gemel.carole.engine.resolution.resolved_handles import checked_values
 from gemel.carole.engine.run.plan_parts import VariablePlan
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.custodian.encoding.columns import random_order
-from gemel.custodian.steps.handle_submission import (
-    codes_rows,
-    different_among,
-    handles_of,
-    values_of_rows,
-)
+from gemel.custodian.steps.handle_submission import codes_rows, different_among, handles_of, values_of_rows
 
 
 @given(data=st.data())

@@ -9,7 +9,7 @@ import pytest
 from gemel.common.errors import GemelError
 from gemel.common.keys import Seed
 from gemel.common.specification import Specification
-from gemel.custodian.encoding.categories import relabelling
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.steps.result_fetch import labelled
 
 SPEC = Specification.model_validate(
@@ -31,7 +31,7 @@ OTHER = {"name": "surname", "levels": 40, "coded": False, "holder": "both"}
 def test_each_code_gets_its_category_and_nothing_else_changes():
     document = {"variables": [CODED, OTHER], "records": 3.5, "cliques": [[1]]}
     named = labelled(document, SPEC, *KEYS)
-    codes = relabelling(SPEC.variable("home"), "p", *KEYS)
+    codes = Relabelling("p", *KEYS).codes(SPEC.variable("home"))
     assert [named["variables"][0]["labels"][code] for code in codes] == ["city", "suburb", "rural"]
     assert named["variables"][1] == OTHER
     assert {**named, "variables": None} == {**document, "variables": None}

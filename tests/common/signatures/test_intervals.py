@@ -53,10 +53,7 @@ def encoded(columns: dict[str, pl.Series]) -> Encoded:
     return encode_records(columns, SPEC, SEED, 1, noise=NOISE)
 
 
-@given(
-    digests=st.lists(st.integers(0, 2**64 - 1), max_size=50),
-    bits=st.integers(0, 14),
-)
+@given(digests=st.lists(st.integers(0, 2**64 - 1), max_size=50), bits=st.integers(0, 14))
 def test_an_interval_has_the_digests_between_its_ends(digests: list[int], bits: int) -> None:
     of = 1 << bits
     found = interval_of(np.array(digests, dtype=np.uint64), of)

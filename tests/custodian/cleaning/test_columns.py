@@ -132,10 +132,7 @@ def test_values_not_sent_and_values_sent_as_codes_are_counted_and_reported() -> 
         {"name": "born", "kind": "date", "date": {"order": "ymd"}},
     )
     frame = pl.DataFrame(
-        {
-            "a": ["Ann", "ann", "Anne", "Bo", None, "?"],
-            "born": ["1965-03-07", "", "0000-03-07", "1966", None, "1966"],
-        }
+        {"a": ["Ann", "ann", "Anne", "Bo", None, "?"], "born": ["1965-03-07", "", "0000-03-07", "1966", None, "1966"]}
     )
     profile = clean(frame, spec, "bob").profile
     field = profile.fields[0]

@@ -154,11 +154,7 @@ def test_cleaning_what_is_clean_changes_nothing(value: str, clean: tuple[str, ..
 
 
 @given(
-    value=st.one_of(
-        values,
-        st.decimals(allow_nan=False, allow_infinity=False, places=3).map(str),
-        st.dates().map(str),
-    )
+    value=st.one_of(values, st.decimals(allow_nan=False, allow_infinity=False, places=3).map(str), st.dates().map(str))
 )
 def test_a_clean_number_or_date_is_clean(value: str) -> None:
     number = FieldSpec(name="f", kind="number")

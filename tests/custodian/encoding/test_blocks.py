@@ -18,7 +18,7 @@ from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
 from gemel.common.suite import Suite
 from gemel.custodian.encoding import signing as subject
-from gemel.custodian.encoding.categories import relabelling
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.minhash import block_signatures, signatures
 from gemel.custodian.encoding.records import Encoded, encode_records
@@ -293,7 +293,7 @@ def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
     assert sorted(order.tolist()) == list(range(n))
     digest = encoding_digest(CODED)
     for variable in CODED.variables:
-        new = relabelling(variable, CODED.project, SEED, digest, 1)
+        new = Relabelling(CODED.project, SEED, digest, 1).codes(variable)
         expected = [-1 if place is None else int(new[place]) for place in places[variable.name][order].to_list()]
         assert codes.variables[variable.name].codes.tolist() == expected
     # Orders are independent: a rank correlation of n random pairs has standard deviation 1 / sqrt(n - 1).

@@ -121,11 +121,7 @@ def test_other_seeds_epochs_and_specifications_give_other_signatures_and_keys() 
     wider = load_specification(
         TEXT.replace("{name: sex, kind: category, bits: 64}", "{name: sex, kind: category, bits: 128}")
     )
-    for spec, seed, epoch in (
-        (SPEC, Seed(bytes(range(1, 33))), EPOCH),
-        (SPEC, SEED, EPOCH + 1),
-        (wider, SEED, EPOCH),
-    ):
+    for spec, seed, epoch in ((SPEC, Seed(bytes(range(1, 33))), EPOCH), (SPEC, SEED, EPOCH + 1), (wider, SEED, EPOCH)):
         other, _ = encode(series(COLUMNS), spec, seed, epoch, shuffle=file_order)
         for name in ("surname", "born"):
             both = first.fields[name].signatures, other.fields[name].signatures

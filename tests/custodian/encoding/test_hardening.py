@@ -92,8 +92,7 @@ def test_similar_values_are_similar_within_a_salt_only() -> None:
 @given(
     rows=st.lists(
         st.tuples(
-            st.none() | st.text(alphabet="ab ", max_size=4),
-            st.none() | st.sampled_from(["2612", "2613", "26", ""]),
+            st.none() | st.text(alphabet="ab ", max_size=4), st.none() | st.sampled_from(["2612", "2613", "26", ""])
         ),
         min_size=1,
         max_size=10,

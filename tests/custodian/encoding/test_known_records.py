@@ -15,21 +15,16 @@ from gemel.common.parties import Side
 from gemel.common.signatures.layout import JOINT, TRAINING, known_layouts
 from gemel.common.signatures.payload import from_bytes, to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet, layout_of
-from gemel.common.specification import Specification, encoding_digest
+from gemel.common.specification import Specification
 from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.categories import known_set, labels_by_code
+from gemel.custodian.encoding.categories import Relabelling, known_set
 from gemel.custodian.encoding.expected_layout import expected_layout, file_counts
 from gemel.custodian.encoding.records import encode_records
 from tests.custodian.encoding.test_categories import FRAME, SEED, SPEC
 
-KNOWN = {
-    "training": {"by": "alice", "sha256": "0" * 64, "records": 20},
-}
+KNOWN = {"training": {"by": "alice", "sha256": "0" * 64, "records": 20}}
 NAMED = Specification.model_validate({**SPEC.model_dump(), "latent": KNOWN})
-PLACES = {
-    "driving": pl.Series([0, 1, 2, None] * 5, dtype=pl.Int32),
-    "home": pl.Series([1, None] * 10, dtype=pl.Int32),
-}
+PLACES = {"driving": pl.Series([0, 1, 2, None] * 5, dtype=pl.Int32), "home": pl.Series([1, None] * 10, dtype=pl.Int32)}
 CELLS = {"driving": pl.Series([2, 0, 1], dtype=pl.Int32), "home": pl.Series([0, 0, 1], dtype=pl.Int32)}
 COUNTS = np.array([1.5, 2.0, 0.0])
 WHOLE = encode_records(
@@ -42,7 +37,7 @@ def training(places: dict[str, pl.Series] = PLACES, counts: np.ndarray | None = 
 
 
 def labels(part: SignatureSet, name: str) -> list[str | None]:
-    words = labels_by_code(NAMED.variable(name), NAMED.project, SEED, encoding_digest(NAMED), 1)
+    words = Relabelling.of(NAMED, SEED, 1).labels(NAMED.variable(name))
     return [None if code < 0 else words[code] for code in part.variables[name].codes]
 
 

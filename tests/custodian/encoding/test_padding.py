@@ -196,9 +196,7 @@ def test_fields_that_go_together_do_so_in_dummies() -> None:
     assert mixed / both.height < 0.05
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=14),
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=14))
 def test_excess_agreement_is_its_definition(rows: list[tuple[int, int, int]]) -> None:
     block, part, value = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes
-from gemel.custodian.encoding.row_order import Drawing, in_content_order
+from gemel.custodian.encoding.columns import Drawing, in_content_order
 
 NOISE = NoiseKey(bytes(range(32)))
 DRAWING = Drawing("project", NOISE)

@@ -56,9 +56,7 @@ def test_any_rows_in_any_blocks_or_none_have_the_signatures_of_the_definition(
     assert sorted(set(found.codes.tolist()) - {-1}) == list(range(found.n_distinct))
 
 
-@given(
-    st.lists(st.lists(st.sampled_from([0, 1, 256, 2**63, 2**64 - 1]), min_size=3, max_size=3), max_size=40),
-)
+@given(st.lists(st.lists(st.sampled_from([0, 1, 256, 2**63, 2**64 - 1]), min_size=3, max_size=3), max_size=40))
 def test_canonical_order_is_that_of_the_bytes(rows: list[list[int]]) -> None:
     signed = np.array(rows, dtype=np.uint64).reshape(len(rows), 3)
     ordered, ranks = canonical(signed)

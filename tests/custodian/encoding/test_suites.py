@@ -19,10 +19,7 @@ from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.specifications import heading
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(32)))
-MODES = {
-    "open": "quality: {decoys: 100}\n",
-    "block_keyed": "padding: powers_of_two\nquality: {decoys: 100}\n",
-}
+MODES = {"open": "quality: {decoys: 100}\n", "block_keyed": "padding: powers_of_two\nquality: {decoys: 100}\n"}
 
 
 def specification(mode: str, suite: str) -> Specification:

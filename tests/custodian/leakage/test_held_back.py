@@ -86,12 +86,7 @@ def recovered(columns: dict[str, pl.Series], spec: Specification) -> dict[str, f
     return {f.attack: f.above_chance for f in assess(columns, spec).findings if f.field == "surname"}
 
 
-BY_SALT = {
-    "counts alone",
-    "counts and similarities",
-    "each salt by itself",
-    "its salts joined by what few rows share",
-}
+BY_SALT = {"counts alone", "counts and similarities", "each salt by itself", "its salts joined by what few rows share"}
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,7 @@ def test_the_lowest_bit_has_no_part_in_the_order() -> None:
     assert f"{int(out[0, 0]):064b}"[::-1] == "1011" * 16
 
 
-@given(
-    codes=st.lists(st.integers(0, 2**64 - 1), max_size=300),
-    copies=st.integers(1, 3),
-    maximum=st.integers(0, 400),
-)
+@given(codes=st.lists(st.integers(0, 2**64 - 1), max_size=300), copies=st.integers(1, 3), maximum=st.integers(0, 400))
 def test_index_finds_each_distinct_code_once(codes: list[int], copies: int, maximum: int) -> None:
     array = np.array(codes * copies, dtype=np.uint64)
     distinct, places = minhash._index(array, maximum)
