@@ -16,7 +16,7 @@ from gemel.custodian.cleaning.profile import profile_table
 from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.operator import screen
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
-from tests.custodian.cleaning.test_category_variables import DRIVING, HOME, frame, spec
+from tests.custodian.cleaning.test_harmonising import DRIVING, HOME, frame, spec
 
 DIGEST = "0f" * 32
 LONG = "cancer-registry-of-the-northern-counties-2026"

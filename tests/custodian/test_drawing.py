@@ -14,7 +14,7 @@ from gemel.custodian.encoding.file_records import TableRecords, variable_column
 from gemel.custodian.source import drawing
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.source.drawing import drawn_records
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 SPEC = load_specification(

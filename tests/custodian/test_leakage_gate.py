@@ -28,7 +28,7 @@ from gemel.custodian.state.state_database import Upload
 from gemel.custodian.steps import leakage_gate
 from gemel.custodian.steps.leakage_gate import override, pass_gate, statement
 from gemel.custodian.steps.step_context import StepContext, Task
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 TEXT = (

@@ -35,7 +35,7 @@ from gemel.custodian.steps import signing
 from gemel.custodian.steps.held_memory import FileSize, MemoryLimit, high_water, require_room, resident
 from gemel.custodian.steps.signing import portions, sign_into
 from gemel.custodian.steps.step_context import StepContext, StoppedError, Task
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 ENOUGH = 64 << 30

@@ -27,7 +27,7 @@ from tests.coordinator.console.served import BASE
 from tests.custodian.conftest import SPECIFICATION
 from tests.custodian.console.served import served
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
-from tests.custodian.test_gate_in_service import REFUSING, leaky
+from tests.custodian.test_shared_mode import REFUSING, leaky
 
 ALICE = Party(Side.ALICE, "Alice")
 PROJECT = "/projects/people"

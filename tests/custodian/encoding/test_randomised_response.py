@@ -111,7 +111,7 @@ def test_signatures_that_noise_makes_equal_are_one() -> None:
     rng = np.random.default_rng(5)
     base = "".join(chr(97 + message) for message in rng.integers(0, 26, 120))
     values = [
-        base[:at] + message + base[at + 1 :] for at in range(1, 119) for message in "aeiou" if base[at] != message
+        base[:at] + message + base[at + 1 :] for at in range(1, 119, 3) for message in "aeiou" if base[at] != message
     ]
     column = pl.Series(values, dtype=pl.String)
     columns = {"surname": column, "given": column, "sex": pl.Series([None] * len(values), dtype=pl.String)}

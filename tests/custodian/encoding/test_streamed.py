@@ -21,7 +21,7 @@ from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.file_records import IDENTIFIER, TableRecords, variable_column
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.streamed import encode_table
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(32)))
