@@ -51,7 +51,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.suite import Suite, keyed_hash
+from gemel.common.keys.suite import Suite, keyed_hash
 
 PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.message_words import closest
+from gemel.common.language.message_words import closest
 
 SHOWN = 5
 """How many positions a message names."""

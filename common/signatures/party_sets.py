@@ -22,12 +22,11 @@ from cryptography.hazmat.primitives.ciphers.modes import GCM
 from numpy.typing import NDArray
 
 from gemel.common.keys.framing import frame
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import PartySecrets, add_share
-from gemel.common.sharing.row_words import WORD_BITS, RowWords
+from gemel.common.parties import ComputeParty, Side
+from gemel.common.signatures.custodian_shares import PartySecrets, add_share
 from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, Layout, SetLayout, where_of
+from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet, check_interval, corrupt
 
 # The words of a set's rows that are shared, and the share of them that is sent: sealed for two of the three parties.

@@ -13,7 +13,7 @@ from typing import Any, Self
 from rich.table import Table
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.fitting_table import FittingTable
+from gemel.common.terminal.fitting_table import FittingTable
 from gemel.custodian.cleaning.variables import VariableProfile
 
 _MANY = 0.05

@@ -16,13 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
+from gemel.common.keys.suite import Suite, keyed_hash
 from gemel.common.signatures.category_tree import ordered
 from gemel.common.signatures.layout import JOINT, TRAINING
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet, VariableCodes
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
 from gemel.common.specification.model.protection import CoarseningStep, partitions
 from gemel.common.specification.model.section import folded_label
-from gemel.common.suite import Suite, keyed_hash
 
 _DIGEST_BYTES = 16
 

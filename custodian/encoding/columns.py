@@ -21,11 +21,11 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.bulk import numbers
 from gemel.common.keys.derivation import KEY_BYTES
 from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes
 from gemel.common.specification import Specification
-from gemel.common.suite import Suite
 
 
 def check_columns(columns: Mapping[str, pl.Series], specification: Specification) -> int:

@@ -37,11 +37,11 @@ from numpy.typing import NDArray
 
 from gemel.common.keys.bulk import pseudo_random
 from gemel.common.keys.derivation import Purpose
+from gemel.common.keys.suite import Suite
 from gemel.common.signatures.intervals import WHOLE, Interval, in_intervals
 from gemel.common.signatures.layout import fixed_fields
 from gemel.common.signatures.signature_sets import INSTEAD_OF_ZERO, MISSING, NO_KEY, FieldSignatures, pack_values
 from gemel.common.specification import Specification
-from gemel.common.suite import Suite
 from gemel.custodian.encoding.columns import distinct_values
 from gemel.custodian.encoding.padding import RuleRows
 from gemel.custodian.encoding.signing import PreparedField, Signer, canonical, unsigned

@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.dry_run_option import DryRun
 from gemel.common.parties import Party
-from gemel.common.project_names import project_names
+from gemel.common.terminal.options import DryRun, project_names
 
 Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
 Config = Annotated[

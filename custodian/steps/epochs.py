@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Agreement
 from gemel.common.keys.epochs import MAX_EPOCHS, approval_parts, verify_new_epoch
 from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member, Members
+from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.seed_agreement import AGREEMENT, SEED
 from gemel.custodian.steps.step_context import StepContext, Task

@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import SealContext
+from gemel.common.keys.sealing import SealContext
 from gemel.common.parties import Side
 from gemel.common.specification import Requested, ResolutionSpec, Specification
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows

@@ -16,15 +16,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.keys import Seed, key_check_value
+from gemel.common.keys.check import key_check_value
+from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import ComputeParty
 from gemel.common.pki.compute_members import compute_members
 from gemel.common.pki.members import Member
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.progress import Progress
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.intervals import INTERVAL_ROWS
 from gemel.common.signatures.layout import CODES, Layout, SetLayout
 from gemel.common.signatures.party_sets import SharedUpload

@@ -36,7 +36,7 @@ from gemel.common.wire.granted_variables import (
     open_variables,
     seal_variables,
 )
-from gemel.common.wire.sides import side_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.cleaning.variables import VariableCleaning
 from gemel.custodian.steps.own_share import OwnShare, own_share
 from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name

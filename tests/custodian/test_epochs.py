@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import new_seed_file
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_configuration import open_identity
@@ -19,6 +18,7 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members
 from gemel.common.specification import encoding_digest
+from gemel.custodian.agreement.seed_file import new_seed_file
 from gemel.custodian.operator.control import Control
 from gemel.custodian.steps.epochs import listed_owner, owner_of
 from gemel.custodian.steps.step_context import Task

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.records.sources import CsvSource, Source
 from gemel.common.specification import Specification, load_specification

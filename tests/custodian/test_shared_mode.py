@@ -17,9 +17,8 @@ from gemel.common.errors import GemelError
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Side
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.compute_members import compute_members
-from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.signatures.signature_sets import unpack_values
 from gemel.common.specification import Specification, load_specification, specification_digest

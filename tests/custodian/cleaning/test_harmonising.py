@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.records.table import Positions
 from gemel.common.specification import (

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.keys.suite import Suite
 from gemel.common.signatures.layout import CODES, GROUPS, SAMPLES
 from gemel.common.signatures.payload import from_bytes, to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
-from gemel.common.suite import Suite
 from gemel.custodian.encoding import signing as subject
 from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.drawn_records import DrawnRecords
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import load_specification
 from gemel.custodian.cleaning.profile import Profile
+from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.file_records import TableRecords
 from gemel.custodian.leakage.block_model import KeyLikelihood
 from gemel.custodian.leakage.block_view import BlockView

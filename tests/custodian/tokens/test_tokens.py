@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.custodian.tokens import MAX_LENGTH, PADDING, TOKENISATIONS, hashed, tokenise
 from tests.custodian.tokens.definition import tokens
 
