@@ -414,10 +414,7 @@ def _incident(project: str, error: Exception) -> GemelError:
     """An unforeseen exception as an error without its text, which may hold a value; its type and place are logged."""
     number = secrets.token_hex(8)
     log.error("incident", incident=number, project=project, type=type(error).__name__, at=place_of(error))
-    return GemelError(
-        ErrorCode.INTERNAL,
-        "something unforeseen happened",
-        where=f"project {project}" if project else "",
-        got=f"incident {number}",
-        remedy="look the number up in this service's log and report it",
-    )
+    what = "something unforeseen happened"
+    got = f"incident {number}"
+    remedy = "look the number up in this service's log and report it"
+    return GemelError(ErrorCode.INTERNAL, what, where=f"project {project}" if project else "", got=got, remedy=remedy)

@@ -92,22 +92,14 @@ def no_key() -> GemelError:
 
 def too_long(count: int) -> GemelError:
     """Error for values with more characters than can have distinct places."""
-    return parameter(
-        "tokens",
-        f"a value must have at most {MAX_LENGTH} characters",
-        f"{count} longer values",
-        "check that this is the right column for the field",
-    )
+    remedy = "check that this is the right column for the field"
+    return parameter("tokens", f"a value must have at most {MAX_LENGTH} characters", f"{count} longer values", remedy)
 
 
 def no_date(count: int) -> GemelError:
     """Error for values that are not cleaned dates."""
-    return parameter(
-        "tokens",
-        f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD",
-        f"{count} other values",
-        "set `kind: date` for the field",
-    )
+    what = f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD"
+    return parameter("tokens", what, f"{count} other values", "set `kind: date` for the field")
 
 
 _SHORT = 48  # below, insertion sort is the fastest

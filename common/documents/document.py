@@ -133,11 +133,7 @@ def read_provenance(path: Path) -> Provenance:
     except (OSError, pl.exceptions.PolarsError):
         raise GemelError(ErrorCode.SOURCE, "cannot be read as a Parquet file", where=str(path)) from None
     if found is None:
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "a table of linked records has its provenance in its metadata",
-            where=str(path),
-            got="none",
-            remedy="give the table as the custodian's service or `gemel join` wrote it",
-        )
+        what = "a table of linked records has its provenance in its metadata"
+        remedy = "give the table as the custodian's service or `gemel join` wrote it"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got="none", remedy=remedy)
     return Provenance.read(found.encode(), f"provenance of {path}")

@@ -179,13 +179,9 @@ def _known(zone: str, column: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(zone)
     except (LookupError, ValueError, OSError):
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"column '{column}' has moments, and the session's time zone is not a known one",
-            where=WHERE,
-            got=zone,
-            remedy="write `AT TIME ZONE` in the query, or give the session a time zone such as Europe/Berlin",
-        ) from None
+        what = f"column '{column}' has moments, and the session's time zone is not a known one"
+        remedy = "write `AT TIME ZONE` in the query, or give the session a time zone such as Europe/Berlin"
+        raise GemelError(ErrorCode.SOURCE, what, where=WHERE, got=zone, remedy=remedy) from None
 
 
 def _series(values: Any, column: str, before: int) -> pl.Series:
@@ -194,12 +190,9 @@ def _series(values: Any, column: str, before: int) -> pl.Series:
         if str(values.type) == "string":
             values.validate(full=True)
     except ValueError:
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"column '{column}' has text that is not UTF-8",
-            where=WHERE,
-            remedy="correct it in the database, or convert it in the query",
-        ) from None
+        what = f"column '{column}' has text that is not UTF-8"
+        remedy = "correct it in the database, or convert it in the query"
+        raise GemelError(ErrorCode.SOURCE, what, where=WHERE, remedy=remedy) from None
     series = pl.Series(column, values)
     if series.null_count() != values.null_count:
         # A time of day that polars does not know, such as 24:00.

@@ -193,13 +193,10 @@ def _strictly(
         if header is None:
             header = [name.lstrip("\ufeff").strip() for name in next(reader, [])]
         if not any(header):
-            raise GemelError(
-                ErrorCode.EMPTY_SOURCE,
-                "the first line must hold the names of the columns",
-                where=str(path),
-                got="an empty file" if reader.line_num == 0 else "an empty line",
-                remedy="check that the right file is configured",
-            )
+            what = "the first line must hold the names of the columns"
+            got = "an empty file" if reader.line_num == 0 else "an empty line"
+            remedy = "check that the right file is configured"
+            raise GemelError(ErrorCode.EMPTY_SOURCE, what, where=str(path), got=got, remedy=remedy)
         named = [name for name in header if name]
         columns = named if selected is None else selected
         require_columns(named, columns, str(path), _separator_hint(header, source.separator))
@@ -250,31 +247,21 @@ def lines_of(file: IO[str], path: Path, number: int) -> Iterator[str]:
     while line := file.readline(_LONGEST_LINE):
         number += 1
         if len(line) == _LONGEST_LINE:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                "a line is longer than a million characters",
-                where=f"{path}, line {number}",
-                remedy="check that this is a text file with one record on a line",
-            )
+            what = "a line is longer than a million characters"
+            remedy = "check that this is a text file with one record on a line"
+            raise GemelError(ErrorCode.SOURCE, what, where=f"{path}, line {number}", remedy=remedy)
         if "\0" in line:
-            raise GemelError(
-                ErrorCode.TEXT_ENCODING,
-                "a text file must not contain a zero character",
-                where=f"{path}, line {number}",
-                remedy="if the file is in UTF-16, declare `encoding: utf-16` in the configuration",
-            )
+            what = "a text file must not contain a zero character"
+            remedy = "if the file is in UTF-16, declare `encoding: utf-16` in the configuration"
+            raise GemelError(ErrorCode.TEXT_ENCODING, what, where=f"{path}, line {number}", remedy=remedy)
         yield line
 
 
 def _ragged(path: Path, line: int, width: int, found: int, separator: str) -> GemelError:
     hint = "" if found != 1 else f", and that the separator is {separator!r}"
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"every line must have {width} cells as the first has",
-        where=f"{path}, line {line}",
-        got=str(found),
-        remedy=f"check that line: a separator or a quotation mark too many or too few{hint}",
-    )
+    what = f"every line must have {width} cells as the first has"
+    remedy = f"check that line: a separator or a quotation mark too many or too few{hint}"
+    return GemelError(ErrorCode.SOURCE, what, where=f"{path}, line {line}", got=str(found), remedy=remedy)
 
 
 def refuse_other_mark(path: Path, encoding: str) -> None:
@@ -285,12 +272,9 @@ def refuse_other_mark(path: Path, encoding: str) -> None:
         # UTF-32's little-endian mark begins with UTF-16's, so the longer is tried first.
         if head.startswith(mark):
             if not declared.startswith(found):
-                raise GemelError(
-                    ErrorCode.TEXT_ENCODING,
-                    f"the file is declared as {encoding} but begins with the byte order mark of {found}",
-                    where=f"{path}, byte 0",
-                    remedy=f"declare `encoding: {found}` in the configuration",
-                )
+                what = f"the file is declared as {encoding} but begins with the byte order mark of {found}"
+                remedy = f"declare `encoding: {found}` in the configuration"
+                raise GemelError(ErrorCode.TEXT_ENCODING, what, where=f"{path}, byte 0", remedy=remedy)
             return
 
 

@@ -65,12 +65,8 @@ class CsvOptions:
         pairs = []
         for option, values in (("--encoding", encodings), ("--separator", separators)):
             if len(values) > 2:
-                raise parameter(
-                    option,
-                    "there are two files",
-                    f"{len(values)} values",
-                    "give it once for both, or twice: for Alice's file, then for Bob's",
-                )
+                remedy = "give it once for both, or twice: for Alice's file, then for Bob's"
+                raise parameter(option, "there are two files", f"{len(values)} values", remedy)
             pairs.append([values[0], values[-1]] if values else [None, None])
         alice, bob = (cls(encoding, separator).checked() for encoding, separator in zip(*pairs, strict=True))
         return alice, bob
@@ -113,13 +109,10 @@ def csv_source(path: Path, given: CsvOptions) -> CsvSource:
     likely = max(SEPARATORS, key=lambda separator: _width(lines, separator))
     separator = given.separator or likely
     if _width(lines, separator) <= 1 < _width(lines, likely):
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"the file has no columns by the separator {separator!r}",
-            where=str(path),
-            got=f"{_width(lines, likely)} columns by {likely!r}",
-            remedy="leave out --separator, or give the file's own",
-        )
+        what = f"the file has no columns by the separator {separator!r}"
+        got = f"{_width(lines, likely)} columns by {likely!r}"
+        remedy = "leave out --separator, or give the file's own"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=got, remedy=remedy)
     return CsvSource(path=path, encoding=encoding, separator=separator)
 
 
@@ -206,12 +199,8 @@ def _refuse_mistaken(path: Path, given: str | None, found: str) -> None:
     if given is None or found != "utf-8" or _decodes(path, "ascii"):
         return
     if len("é".encode(given, errors="replace")) == 1:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            f"the file is given as {given}, and is UTF-8: its letters would be read as others",
-            where=str(path),
-            remedy="leave out --encoding",
-        )
+        what = f"the file is given as {given}, and is UTF-8: its letters would be read as others"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=str(path), remedy="leave out --encoding")
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:

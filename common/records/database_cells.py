@@ -30,12 +30,9 @@ def stated_url(source: DatabaseSource) -> str:
     if source.url_variable is not None:
         url = os.environ.get(source.url_variable, "").strip()
         if not url:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the environment variable {source.url_variable} is not set",
-                where="source.database.url_variable",
-                remedy="set it to the database's URL where the service is started",
-            )
+            what = f"the environment variable {source.url_variable} is not set"
+            remedy = "set it to the database's URL where the service is started"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where="source.database.url_variable", remedy=remedy)
         return url
     assert source.url is not None  # noqa: S101
     return source.url
@@ -82,24 +79,16 @@ def query_table(columns: Sequence[str], cells: Sequence[pl.Series], before: int)
 
 def refused_query(kind: str) -> GemelError:
     """The error (SOURCE) for a database that refuses; of its own message only the kind, as it quotes values."""
-    return GemelError(
-        ErrorCode.SOURCE,
-        "the database refused the connection or the query",
-        where=WHERE,
-        got=kind,
-        remedy="run the query with the database's own client to see why",
-    )
+    what = "the database refused the connection or the query"
+    remedy = "run the query with the database's own client to see why"
+    return GemelError(ErrorCode.SOURCE, what, where=WHERE, got=kind, remedy=remedy)
 
 
 def no_text(column: str, kind: str) -> GemelError:
     """The error (SOURCE) for a column whose values cannot be written as text."""
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"column '{column}' is of a type that has no text form",
-        where=WHERE,
-        got=kind,
-        remedy="cast it to text, number or date in the query",
-    )
+    what = f"column '{column}' is of a type that has no text form"
+    remedy = "cast it to text, number or date in the query"
+    return GemelError(ErrorCode.SOURCE, what, where=WHERE, got=kind, remedy=remedy)
 
 
 def cell_text(value: object, column: str) -> str | None:
@@ -195,12 +184,9 @@ def _check_range(values: pl.Series, column: str, before: int) -> None:
 
 def out_of_range(column: str, row: int) -> GemelError:
     """The error (SOURCE) for a date or time that Python's own types cannot hold."""
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"column '{column}' has a date outside of the years 1 to 9999, or a time that no clock shows",
-        where=f"{WHERE}, row {row}",
-        remedy="leave such rows out of the query, or cast the column to text",
-    )
+    what = f"column '{column}' has a date outside of the years 1 to 9999, or a time that no clock shows"
+    remedy = "leave such rows out of the query, or cast the column to text"
+    return GemelError(ErrorCode.SOURCE, what, where=f"{WHERE}, row {row}", remedy=remedy)
 
 
 def _except(texts: pl.Series, rest: pl.Series, values: pl.Series, text: Callable[[object], str | None]) -> pl.Series:

@@ -48,13 +48,9 @@ def _refusing(path: Path) -> Iterator[None]:
         raise _unreadable(path, (error.strerror or "input error").lower()) from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         # The reader's own message may quote what it read.
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "not a whole Parquet file: it was cut short, damaged, or is of another format",
-            where=str(path),
-            got=f"{size} bytes",
-            remedy="copy the file again from where it was made, and compare its size",
-        ) from None
+        what = "not a whole Parquet file: it was cut short, damaged, or is of another format"
+        remedy = "copy the file again from where it was made, and compare its size"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=f"{size} bytes", remedy=remedy) from None
 
 
 def _is_undecided(kind: pl.DataType) -> bool:
@@ -75,9 +71,5 @@ def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 
 def _unreadable(path: Path, reason: str) -> GemelError:
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"cannot be read: {reason}",
-        where=str(path),
-        remedy="check the path in the configuration and the file's permissions",
-    )
+    remedy = "check the path in the configuration and the file's permissions"
+    return GemelError(ErrorCode.SOURCE, f"cannot be read: {reason}", where=str(path), remedy=remedy)

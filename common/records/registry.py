@@ -95,13 +95,9 @@ def _table(
 
 
 def _short(where: str, line: int, needed: int, found: int) -> GemelError:
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"every line must have {needed} characters, up to the end of the last column",
-        where=f"{where}, line {line}",
-        got=f"{found}",
-        remedy="check that line and the columns' places; `short_lines: true` where blanks at the ends are cut off",
-    )
+    what = f"every line must have {needed} characters, up to the end of the last column"
+    remedy = "check that line and the columns' places; `short_lines: true` where blanks at the ends are cut off"
+    return GemelError(ErrorCode.SOURCE, what, where=f"{where}, line {line}", got=f"{found}", remedy=remedy)
 
 
 FOUND = CsvOptions()
@@ -155,11 +151,6 @@ def _statistical(source: StatisticalSource, columns: Columns) -> Tables:
     return statistical_batches(source, columns)
 
 
-def _fixed_width(source: FixedWidthSource, columns: Columns) -> Tables:
-
-    return fixed_width_batches(source, columns)
-
-
 def _fhir(source: FhirSource, columns: Columns) -> Tables:
     from gemel.common.records.fhir_patients import fhir_batches
 
@@ -183,7 +174,7 @@ KINDS = (
     Kind("parquet", (".parquet", ".pq"), ParquetSource, _parquet),
     Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, _excel),
     Kind("statistical", (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"), StatisticalSource, _statistical),
-    Kind("fixed_width", (), FixedWidthSource, _fixed_width),
+    Kind("fixed_width", (), FixedWidthSource, fixed_width_batches),
     Kind("fhir", (".ndjson",), FhirSource, _fhir),
     Kind("omop", (), OmopSource, _omop),
     Kind("database", (), DatabaseSource, _database),

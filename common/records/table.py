@@ -152,13 +152,9 @@ def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Se
         return column.dt.to_string("%Y-%m-%d" if shorten else "%Y-%m-%dT%H:%M:%S")
     if kind == pl.Time:
         return column.dt.to_string("%H:%M:%S")
-    raise GemelError(
-        ErrorCode.SOURCE,
-        f"column '{column.name}' is of a type that has no text form",
-        where=where,
-        got=str(kind.base_type().__name__),
-        remedy="store it as text, number or date",
-    )
+    what = f"column '{column.name}' is of a type that has no text form"
+    remedy = "store it as text, number or date"
+    raise GemelError(ErrorCode.SOURCE, what, where=where, got=str(kind.base_type().__name__), remedy=remedy)
 
 
 def numbers_of(column: pl.Series) -> pl.Series:
@@ -212,12 +208,8 @@ def require_columns(
 
 def no_records(where: str) -> GemelError:
     """The error (EMPTY_SOURCE) for a source without records."""
-    return GemelError(
-        ErrorCode.EMPTY_SOURCE,
-        "the source has column names but no records",
-        where=where,
-        remedy="check that the right file or query is configured",
-    )
+    remedy = "check that the right file or query is configured"
+    return GemelError(ErrorCode.EMPTY_SOURCE, "the source has column names but no records", where=where, remedy=remedy)
 
 
 def check_identifiers(table: SourceTable, column: str) -> pl.Series:
@@ -246,13 +238,9 @@ def refuse_identifiers(column: str, where: str, without: Found, repeated: Found,
     if repeated.count:
         problems.append(f"{distinct} identifiers on {repeated.count} rows ({repeated})")
     if problems:
-        raise GemelError(
-            ErrorCode.DUPLICATE_IDENTIFIER,
-            f"every row needs an identifier of its own in column '{column}'",
-            where=where,
-            got=" and ".join(problems),
-            remedy="give every record one row with its own identifier, or name another column as the identifier",
-        )
+        what = f"every row needs an identifier of its own in column '{column}'"
+        remedy = "give every record one row with its own identifier, or name another column as the identifier"
+        raise GemelError(ErrorCode.DUPLICATE_IDENTIFIER, what, where=where, got=" and ".join(problems), remedy=remedy)
 
 
 Frames = Callable[[Sequence[str]], Iterator[pl.DataFrame]]

@@ -78,13 +78,10 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
     layout.validate()
     view = memoryview(payload).cast("B").toreadonly()
     if view.nbytes != layout.total_bytes:
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            f"the payload must have the {layout.total_bytes} bytes of its layout",
-            where="contribution",
-            got=f"{view.nbytes} bytes",
-            remedy="upload the contribution again",
-        )
+        what = f"the payload must have the {layout.total_bytes} bytes of its layout"
+        got = f"{view.nbytes} bytes"
+        remedy = "upload the contribution again"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where="contribution", got=got, remedy=remedy)
     reader, sets = _Reader(view), []
     for part in layout.sets:
         sets.append(_read_set(part, reader))

@@ -46,19 +46,12 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
     texts = [value.encode("utf-8") for value in values]
     long = sum(len(text) > width for text in texts)
     if long:
-        raise parameter(
-            where,
-            f"a value may have at most {width} bytes of UTF-8 in trusted mode",
-            f"{long} longer ones, of up to {max(map(len, texts))} bytes",
-            f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more",
-        )
+        what = f"a value may have at most {width} bytes of UTF-8 in trusted mode"
+        remedy = f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more"
+        raise parameter(where, what, f"{long} longer ones, of up to {max(map(len, texts))} bytes", remedy)
     if unfit := sum(not text or b"\0" in text for text in texts):
-        raise parameter(
-            where,
-            "a value must not be empty or contain U+0000",
-            f"{unfit} others",
-            "add `unicode` and `whitespace` to the field's cleaning",
-        )
+        remedy = "add `unicode` and `whitespace` to the field's cleaning"
+        raise parameter(where, "a value must not be empty or contain U+0000", f"{unfit} others", remedy)
     rows = np.array(texts, dtype=f"S{width}")
     return rows.view("<u8").reshape(len(texts), bits // 64).astype(np.uint64, copy=False)
 
@@ -77,13 +70,9 @@ def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
         except UnicodeDecodeError:
             value = ""
         if not value or "\0" in value:
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                "a value must be UTF-8 text, padded with zero bytes and not empty",
-                where=where,
-                got="something else",
-                remedy="make the contribution again and upload it again",
-            )
+            what = "a value must be UTF-8 text, padded with zero bytes and not empty"
+            remedy = "make the contribution again and upload it again"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got="something else", remedy=remedy)
         values.append(value)
     return values
 

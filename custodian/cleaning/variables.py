@@ -96,13 +96,9 @@ def unnamed_in(of: str, side: Side, column: str) -> Unnamed:
     """For the values of a field's or variable's column that its table of categorisation does not name."""
 
     def refusal(rows: str) -> GemelError:
-        return GemelError(
-            ErrorCode.SOURCE,
-            f"{of} has values that its table of categorisation does not name for {side}",
-            where=f"{side}'s column {column!r}",
-            got=rows,
-            remedy="add them to the table, or to the `missing` codes, or correct the file",
-        )
+        what = f"{of} has values that its table of categorisation does not name for {side}"
+        remedy = "add them to the table, or to the `missing` codes, or correct the file"
+        return GemelError(ErrorCode.SOURCE, what, where=f"{side}'s column {column!r}", got=rows, remedy=remedy)
 
     return Unnamed(refusal)
 
@@ -213,12 +209,9 @@ def _clean(
 ) -> tuple[pl.Series, VariableProfile]:
     name = variable.column_of(side)
     if name not in frame.columns:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {name!r} for variable {variable.name}",
-            where=f"{side}'s file",
-            remedy="name its column in the specification, or add it to the file",
-        )
+        what = f"there is no column {name!r} for variable {variable.name}"
+        remedy = "name its column in the specification, or add it to the file"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", remedy=remedy)
     raw = text_values(frame[name], f"variable {variable.name}", f"{side}'s column {name!r}")
     if variable.categorisation:
         codes = variable.missing_codes

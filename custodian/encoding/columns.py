@@ -55,12 +55,8 @@ def check_variables(variables: Mapping[str, pl.Series], specification: Specifica
     """Raise `GemelError` (PARAMETER) unless these are one custodian's variables, with a place or null for every row."""
     held = [{v.name for v in specification.variables_of(side)} for side in Side]
     if set(variables) not in held:
-        raise parameter(
-            "variables",
-            "the variables must be those that one custodian holds",
-            f"{len(variables)} variables",
-            "clean the file under the same specification",
-        )
+        what = "the variables must be those that one custodian holds"
+        raise parameter("variables", what, f"{len(variables)} variables", "clean the file under the same specification")
     for name, places in variables.items():
         if places.dtype != pl.Int32 or len(places) != n_rows:
             got = f"{places.dtype} of {len(places)}"

@@ -67,12 +67,9 @@ def invented_records(records: FileRecords, specification: Specification, noise: 
         for batch in records.batches(names):
             exists[numbered.join(batch, on=names, how="semi", nulls_equal=True)["+number"].to_numpy()] = True
         decoys = pl.concat([decoys, invented.filter(pl.Series(~exists))])
-    raise parameter(
-        "quality.decoys",
-        "the file's records are too alike to invent others from them",
-        f"{decoys.height} of {specification.decoys} decoys that equal no record",
-        "compare more fields, or agree on a specification without decoys",
-    )
+    got = f"{decoys.height} of {specification.decoys} decoys that equal no record"
+    remedy = "compare more fields, or agree on a specification without decoys"
+    raise parameter("quality.decoys", "the file's records are too alike to invent others from them", got, remedy)
 
 
 def _invented(

@@ -241,12 +241,8 @@ def rows_of_rules(
     be more rows than a contribution may have, or if blocks are padded without a key.
     """
     if specification.padding is not None and noise is None:
-        raise parameter(
-            "padding",
-            "dummies need the custodian's noise key",
-            "no noise key",
-            "give the custodian's noise key, or a throw-away one for a trial",
-        )
+        remedy = "give the custodian's noise key, or a throw-away one for a trial"
+        raise parameter("padding", "dummies need the custodian's noise key", "no noise key", remedy)
     n_rows = max(len(column) for column in columns.values())
     rows: dict[str, NDArray[np.int64]] = {}
     parts = [dict(columns)]
@@ -261,12 +257,8 @@ def rows_of_rules(
         missing = padded_size(sizes) - sizes
         total += int(missing.sum())
         if total > MAX_ROWS:
-            raise parameter(
-                "padding",
-                f"at most {MAX_ROWS} records and dummies are possible",
-                f"more for rule {rule.name}",
-                "do not pad",
-            )
+            what = f"at most {MAX_ROWS} records and dummies are possible"
+            raise parameter("padding", what, f"more for rule {rule.name}", "do not pad")
         first = total - int(missing.sum())
         rows[rule.name] = np.concatenate([own, np.arange(first, total)])
         draws = Draws(noise.derive(specification.project, f"dummies of rule {rule.name}", specification.suite))

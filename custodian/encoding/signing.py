@@ -130,12 +130,9 @@ class Signer:
         if not field.randomised_response:
             return signed
         if self._noise is None:
-            raise parameter(
-                f"field {field.name}",
-                "randomised response needs the custodian's noise key",
-                "no noise key",
-                "give the custodian's noise key, or a throw-away one for a trial",
-            )
+            what = "randomised response needs the custodian's noise key"
+            remedy = "give the custodian's noise key, or a throw-away one for a trial"
+            raise parameter(f"field {field.name}", what, "no noise key", remedy)
         keys = self._noise.derive(self._specification.project, field.key_domain, self.suite)
         return with_randomised_response(signed, keys, field.randomised_response)
 

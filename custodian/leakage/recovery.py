@@ -80,11 +80,8 @@ def score(
         PARAMETER if the three arrays differ in length.
     """
     if not len(guesses) == len(truth) == len(counts):
-        raise parameter(
-            f"{attack} of {field}",
-            "guesses, truth and counts speak of the same values",
-            f"{len(guesses)}, {len(truth)} and {len(counts)}",
-        )
+        what = "guesses, truth and counts speak of the same values"
+        raise parameter(f"{attack} of {field}", what, f"{len(guesses)}, {len(truth)} and {len(counts)}")
     n_values, n_records = len(counts), int(counts.sum())
     right = (guesses == truth) & (truth != UNKNOWN)
     known = truth != UNKNOWN

@@ -49,12 +49,8 @@ def running_address(state: Path, party: str) -> Address:
     """Where the service with this state folder answers."""
     path = state / ADDRESS_FILE
     if not path.exists():
-        raise GemelError(
-            ErrorCode.UNAVAILABLE,
-            f"{party.title()}'s service is not running",
-            where=str(state),
-            remedy=f"start it with `gemel {party} serve`",
-        )
+        what = f"{party.title()}'s service is not running"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=str(state), remedy=f"start it with `gemel {party} serve`")
     return load_configuration(path, Address)
 
 
@@ -113,12 +109,9 @@ class Control:
         names = [found.project for found in self.status().projects if found.state != project_pb2.PROJECT_STATE_ERASED]
         if len(names) == 1:
             return names[0]
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "name the project",
-            got=f"projects {', '.join(names)}" if names else "no project yet",
-            remedy=f"see `gemel {self._party.name} status`",
-        )
+        got = f"projects {', '.join(names)}" if names else "no project yet"
+        remedy = f"see `gemel {self._party.name} status`"
+        raise GemelError(ErrorCode.PARAMETER, "name the project", got=got, remedy=remedy)
 
     def profile(self, project: str) -> str:
         """Counts of what was read, as JSON."""
@@ -141,13 +134,9 @@ class Control:
         if not re.fullmatch(r"[0-9a-f]{64}", digits):
             raise parameter("--digest", "a digest has 64 hexadecimal digits")
         if digits != digest.hex():
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "the specification that waits for approval does not have this digest",
-                where="--digest",
-                got=digest.hex(),
-                remedy="read it, and ask the coordinator which one is meant",
-            )
+            what = "the specification that waits for approval does not have this digest"
+            remedy = "read it, and ask the coordinator which one is meant"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where="--digest", got=digest.hex(), remedy=remedy)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> None:
         """Give this custodian's consent to a specification in an epoch of the project."""
@@ -246,10 +235,7 @@ class Control:
             return self._connection.call(method, request)
         except GemelError as error:
             if error.code is ErrorCode.UNAVAILABLE:
-                raise GemelError(
-                    ErrorCode.UNAVAILABLE,
-                    f"{self._party.title}'s service is not running, or runs with other keys",
-                    where=self._connection.address,
-                    remedy=f"start it with `gemel {self._party.name} serve`, and give both the same --config",
-                ) from None
+                what = f"{self._party.title}'s service is not running, or runs with other keys"
+                remedy = f"start it with `gemel {self._party.name} serve`, and give both the same --config"
+                raise GemelError(ErrorCode.UNAVAILABLE, what, where=self._connection.address, remedy=remedy) from None
             raise

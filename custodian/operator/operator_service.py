@@ -131,12 +131,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Counts of what was read; never values."""
         project = self._known(request.project)
         if not project.profile:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the source has not been read yet" if not project.blocking_error else project.blocking_error,
-                where=f"project {project.name}",
-                remedy=f"look at `gemel {self._step_context.party.name} status`",
-            )
+            what = "the source has not been read yet" if not project.blocking_error else project.blocking_error
+            remedy = f"look at `gemel {self._step_context.party.name} status`"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         return operator_pb2.ProfileResponse(json=project.profile)
 
     def Specification(  # noqa: N802
@@ -158,21 +155,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Approve the specification whose digest the operator has seen, in the epoch it has seen, and no other."""
         project = self._decidable(request.project, request.specification_digest)
         if project.epoch != (request.epoch or 1):
-            raise GemelError(
-                ErrorCode.EPOCH_MISMATCH,
-                f"the project is in epoch {project.epoch} by now",
-                where=f"project {project.name}",
-                got=f"an approval for epoch {request.epoch or 1}",
-                remedy=f"read why: `gemel {self._step_context.party.name} specification {project.name}`",
-            )
+            what = f"the project is in epoch {project.epoch} by now"
+            got = f"an approval for epoch {request.epoch or 1}"
+            remedy = f"read why: `gemel {self._step_context.party.name} specification {project.name}`"
+            raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not project.profile:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the source has not been read yet, so there is no profile to check the specification against",
-                where=f"project {project.name}",
-                got=project.blocking_error,
-                remedy="correct the source, or wait a moment",
-            )
+            what = "the source has not been read yet, so there is no profile to check the specification against"
+            got = project.blocking_error
+            remedy = "correct the source, or wait a moment"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", got=got, remedy=remedy)
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
         log.info(
             "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
@@ -187,12 +178,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
         if project.carole_state in TOO_LATE:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                TOO_LATE[project.carole_state],
-                where=f"project {project.name}",
-                remedy="ask the coordinator to erase the project; an amendment of it needs your approval",
-            )
+            what = TOO_LATE[project.carole_state]
+            remedy = "ask the coordinator to erase the project; an amendment of it needs your approval"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         decide(self._step_context, project.name, project.specification_digest, "declined", "operator", reason)
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
@@ -304,42 +292,30 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def _known(self, name: str) -> Project:
         project = self._step_context.state.project(name)
         if project is None:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "this custodian does not know this project",
-                where=f"project {name[:64]}",
-                remedy=f"see `gemel {self._step_context.party.name} status` for those it has",
-            )
+            what = "this custodian does not know this project"
+            remedy = f"see `gemel {self._step_context.party.name} status` for those it has"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {name[:64]}", remedy=remedy)
         return project
 
     def _with_specification(self, name: str) -> Project:
         project = self._known(name)
         if not project.specification:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "Carole has not sent this project's specification yet",
-                where=f"project {project.name}",
-                remedy="wait until the service is connected to her",
-            )
+            what = "Carole has not sent this project's specification yet"
+            remedy = "wait until the service is connected to her"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         return project
 
     def _decidable(self, name: str, digest: bytes) -> Project:
         project = self._with_specification(name)
         if digest != project.specification_digest:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "the decision is about another specification than the one that waits for approval",
-                where=f"project {project.name}",
-                got=digest.hex()[:16],
-                remedy=f"read it again: `gemel {self._step_context.party.name} specification {project.name}`",
-            )
+            what = "the decision is about another specification than the one that waits for approval"
+            got = digest.hex()[:16]
+            remedy = f"read it again: `gemel {self._step_context.party.name} specification {project.name}`"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not is_decidable(project):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the project does not wait for a decision",
-                where=f"project {project.name}",
-                remedy="nothing needs to be done",
-            )
+            what = "the project does not wait for a decision"
+            remedy = "nothing needs to be done"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         return project
 
 

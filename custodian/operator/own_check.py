@@ -155,13 +155,9 @@ def _check_records(
         def memory(spec: Specification = spec, sizes: list[FileSize] = sizes) -> str:
             needed, limit = needed_bytes(spec, sizes[0]), settings.limits.memory_bytes
             if needed > limit:
-                raise GemelError(
-                    ErrorCode.MEMORY,
-                    f"signing these records does not fit into limits.memory of {mib(limit)}",
-                    where=str(config),
-                    got=f"{mib(needed)} needed",
-                    remedy="raise limits.memory, if the machine has more, or ask the coordinator for mode block_keyed",
-                )
+                what = f"signing these records does not fit into limits.memory of {mib(limit)}"
+                remedy = "raise limits.memory, if the machine has more, or ask the coordinator for mode block_keyed"
+                raise GemelError(ErrorCode.MEMORY, what, where=str(config), got=f"{mib(needed)} needed", remedy=remedy)
             return f"{mib(needed)} of {mib(limit)} needed"
 
         name = f"records for {spec.project}"
@@ -205,13 +201,10 @@ def attach(
     joined = linked.join(own, on="identifier", how="left", validate="m:1").sort("link_id")
     gone = linked.join(own, on="identifier", how="anti").height
     if gone:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "some linked records are no longer in the source",
-            where=table.where,
-            got=f"{gone} of {linked.height} links",
-            remedy="use the source as it was when its signatures were uploaded",
-        )
+        what = "some linked records are no longer in the source"
+        got = f"{gone} of {linked.height} links"
+        remedy = "use the source as it was when its signatures were uploaded"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=table.where, got=got, remedy=remedy)
     first = [pl.col("identifier")] if keep_identifier else []
     shown = joined.select(*first, *LINK_COLUMNS, *(pl.col(f"own {name}").alias(name) for name in selected))
     _write(shown, out)
@@ -223,13 +216,10 @@ def _read_links(path: Path) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(file, columns=["identifier", *LINK_COLUMNS])
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "this file does not hold the links of a result",
-            where=str(file),
-            got=type(error).__name__,
-            remedy="give the run's folder below the results folder; `status` shows it",
-        ) from None
+        what = "this file does not hold the links of a result"
+        got = type(error).__name__
+        remedy = "give the run's folder below the results folder; `status` shows it"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(file), got=got, remedy=remedy) from None
     return frame.with_columns(pl.col("identifier").cast(pl.String))
 
 
@@ -241,12 +231,8 @@ def _write(frame: pl.DataFrame, out: Path) -> None:
             ErrorCode.EXISTS, "the file exists already", where=str(out), remedy="give another name, or remove it"
         ) from None
     except OSError as error:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the file cannot be written",
-            where=str(out),
-            got=(error.strerror or "output error").lower(),
-        ) from None
+        got = (error.strerror or "output error").lower()
+        raise GemelError(ErrorCode.CONFIGURATION, "the file cannot be written", where=str(out), got=got) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             if out.suffix.lower() in (".parquet", ".pq"):

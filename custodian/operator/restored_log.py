@@ -42,12 +42,9 @@ def decide_restored(
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
     if restored.restoration != restoration:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "Carole's store has been restored once more since that was shown",
-            where=f"project {project.name}",
-            remedy="look again, and decide then",
-        )
+        what = "Carole's store has been restored once more since that was shown"
+        remedy = "look again, and decide then"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
     runs = {result.run: result.root for result in step_context.state.results(project.name)}
     status = step_context.log_reader.decide(project.name, restored, runs, accept=accept, reason=reason)
     log.info("restored log decided", project=project.name, restoration=restoration, accepted=accept)
@@ -56,12 +53,9 @@ def decide_restored(
 
 def _refuse_erased(step_context: StepContext, project: Project) -> None:
     if project.stage == "erased":
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "this project was erased before Carole's store was restored, and must not come back",
-            where=f"project {project.name}",
-            remedy=f"have the coordinator erase it again: `gemel project erase {project.name}`",
-        )
+        what = "this project was erased before Carole's store was restored, and must not come back"
+        remedy = f"have the coordinator erase it again: `gemel project erase {project.name}`"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
 
 
 def _known(state: State, project: Project) -> list[str]:

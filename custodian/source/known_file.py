@@ -94,12 +94,9 @@ def _places(
 ) -> pl.Series:
     name = variable.name
     if name not in frame.columns:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {name!r}, which every variable of the value model has",
-            where=where,
-            remedy="add it; of training records it may be empty",
-        )
+        what = f"there is no column {name!r}, which every variable of the value model has"
+        remedy = "add it; of training records it may be empty"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=where, remedy=remedy)
     rows = placed(text_values(frame[name], f"variable {name}", f"{where}, column {name!r}"), variable)
     outside = Found()
     outside.add(positions, rows["outside"].to_numpy())
@@ -256,13 +253,9 @@ def _digest(path: Path) -> str:
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                f"a file of known values has at most {MAX_BYTES >> 20} MiB",
-                where=str(path),
-                got=f"{size:,} bytes",
-                remedy="leave out the columns that are no variable of the value model, or records",
-            )
+            what = f"a file of known values has at most {MAX_BYTES >> 20} MiB"
+            remedy = "leave out the columns that are no variable of the value model, or records"
+            raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=f"{size:,} bytes", remedy=remedy)
         with path.open("rb") as file:
             while block := file.read(_BLOCK):
                 found.update(block)

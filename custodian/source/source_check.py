@@ -65,13 +65,10 @@ def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size
     for field in profile.fields:
         stated = first - field.blank - field.coded
         if stated and field.unreadable > _UNREADABLE * stated:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                f"field {field.field} cannot be read as a {field.kind} in most records",
-                where=f"column {field.column!r}",
-                got=f"{field.unreadable:,} of {stated:,} unreadable",
-                remedy="compare the file with the specification: its order of dates, or another column",
-            )
+            what = f"field {field.field} cannot be read as a {field.kind} in most records"
+            got = f"{field.unreadable:,} of {stated:,} unreadable"
+            remedy = "compare the file with the specification: its order of dates, or another column"
+            raise GemelError(ErrorCode.SOURCE, what, where=f"column {field.column!r}", got=got, remedy=remedy)
     factor = records / first
     distinct = {field.field: math.ceil(field.distinct * factor) for field in profile.fields}
     size = (records, math.ceil(text * factor), distinct, len(spec.variables_of(side)))

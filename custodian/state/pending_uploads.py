@@ -180,12 +180,9 @@ class Uploads:
         with self._database.session() as session:
             found = session.get(Upload, upload)
         if found is None or found.project != project:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "the upload that the run is about is not in this custodian's state",
-                where=f"project {project}",
-                remedy="restore the state folder from its backup",
-            )
+            what = "the upload that the run is about is not in this custodian's state"
+            remedy = "restore the state folder from its backup"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {project}", remedy=remedy)
         return found
 
     def epochs_signed(self, project: str, *, before: int) -> set[int]:

@@ -72,13 +72,9 @@ def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:
     else:
         agrees = configured.fingerprint == fingerprint(listed.identity.raw).hex()
     if not agrees:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the membership list names another identity for the other custodian than `peer` in the configuration",
-            where=where,
-            got=listed.identity.fingerprint,
-            remedy="telephone the other custodian and compare the fingerprint it reads out with both",
-        )
+        what = "the membership list names another identity for the other custodian than `peer` in the configuration"
+        remedy = "telephone the other custodian and compare the fingerprint it reads out with both"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=listed.identity.fingerprint, remedy=remedy)
     return listed.identity
 
 

@@ -223,13 +223,10 @@ def _opened(path: Path) -> sqlalchemy.Engine:
             _upgrade(connection, path)
     except sqlalchemy.exc.DatabaseError as error:
         engine.dispose()
-        raise GemelError(
-            ErrorCode.DATABASE,
-            "the state database cannot be read",
-            where=str(path),
-            got=type(error.orig or error).__name__,
-            remedy="restore the state folder from its backup",
-        ) from None
+        what = "the state database cannot be read"
+        got = type(error.orig or error).__name__
+        remedy = "restore the state folder from its backup"
+        raise GemelError(ErrorCode.DATABASE, what, where=str(path), got=got, remedy=remedy) from None
     return engine
 
 
@@ -238,13 +235,10 @@ def _upgrade(connection: sqlalchemy.Connection, path: Path) -> None:
     if version == CUSTODIAN_STATE:
         return
     if version is not None and version > CUSTODIAN_STATE:
-        raise GemelError(
-            ErrorCode.DATABASE,
-            "the state was written by a newer version of Gemel",
-            where=str(path),
-            got=f"schema {version}; this version has {CUSTODIAN_STATE}",
-            remedy="install the version that wrote it, or restore the folder's copy from before its upgrade",
-        )
+        what = "the state was written by a newer version of Gemel"
+        got = f"schema {version}; this version has {CUSTODIAN_STATE}"
+        remedy = "install the version that wrote it, or restore the folder's copy from before its upgrade"
+        raise GemelError(ErrorCode.DATABASE, what, where=str(path), got=got, remedy=remedy)
     migrate(connection)
     if version is not None:
         log.info("the state was upgraded", before=version, after=CUSTODIAN_STATE)

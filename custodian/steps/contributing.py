@@ -133,13 +133,10 @@ def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2
     begun: contribution_pb2.BeginUploadResponse = context.call(context.carole.BeginUpload, request)
     count = chunk_count(upload.total_bytes)
     if (begun.total_bytes, begun.chunks) != (upload.total_bytes, count):
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            f"Carole expects an upload of another size than {upload.total_bytes} bytes in {count} chunks",
-            where=f"upload {upload.id}",
-            got=f"{begun.total_bytes} bytes in {begun.chunks} chunks",
-            remedy="run the same version of Gemel on both sides",
-        )
+        what = f"Carole expects an upload of another size than {upload.total_bytes} bytes in {count} chunks"
+        got = f"{begun.total_bytes} bytes in {begun.chunks} chunks"
+        remedy = "run the same version of Gemel on both sides"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=f"upload {upload.id}", got=got, remedy=remedy)
     return begun
 
 

@@ -30,13 +30,10 @@ def listed_owner(members: Members, task: Task) -> Member:
     for member in members.with_role(Role.COORDINATOR):
         if member.name == task.owner:
             return member
-    raise GemelError(
-        ErrorCode.NOT_ADMITTED,
-        "the project's owner must be a coordinator in this custodian's membership list",
-        where=f"project {task.project}",
-        got=repr(task.owner[:40]),
-        remedy="get the current membership list",
-    )
+    what = "the project's owner must be a coordinator in this custodian's membership list"
+    got = repr(task.owner[:40])
+    remedy = "get the current membership list"
+    raise GemelError(ErrorCode.NOT_ADMITTED, what, where=f"project {task.project}", got=got, remedy=remedy)
 
 
 def owner_of(members: Members, task: Task) -> Member:
@@ -70,22 +67,14 @@ def enter_epoch(context: StepContext, task: Task) -> None:
     where = f"project {task.project}"
     maximum = context.configuration.policy.max_epochs
     if task.epoch > maximum:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"this custodian takes part in {maximum} epochs of a project at most",
-            where=where,
-            got=f"epoch {task.epoch}",
-            remedy="find out with the coordinator why the keys did not agree; `policy.max_epochs` is the limit",
-        )
+        what = f"this custodian takes part in {maximum} epochs of a project at most"
+        remedy = "find out with the coordinator why the keys did not agree; `policy.max_epochs` is the limit"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=where, got=f"epoch {task.epoch}", remedy=remedy)
     new = task.new_epoch
     if new is None or new.epoch != task.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            "Carole requests another epoch without the coordinator's signature that has opened it",
-            where=where,
-            got=f"epoch {task.epoch}",
-            remedy="telephone the coordinator: did it open a new epoch?",
-        )
+        what = "Carole requests another epoch without the coordinator's signature that has opened it"
+        remedy = "telephone the coordinator: did it open a new epoch?"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=where, got=f"epoch {task.epoch}", remedy=remedy)
     reason = normalized_reason(new.reason)
     verify_new_epoch(
         listed_owner(context.trust.members, task).identity,

@@ -94,12 +94,9 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
         upload = context.state.uploads.of_run(task.project, task.upload)
         if upload is None:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "handles are requested for an upload that is not in this custodian's state",
-                where=f"project {task.project}, run {task.run}",
-                remedy="restore the state folder from its backup",
-            )
+            what = "handles are requested for an upload that is not in this custodian's state"
+            remedy = "restore the state folder from its backup"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}, run {task.run}", remedy=remedy)
         request = _fetch_request(context, task)
         rows = _rows(context, task, request, upload)
         row_map = context.state.uploads.row_map(upload)
@@ -178,13 +175,10 @@ def codes_rows(
     coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
     found = requested.join(coded, on="identifier", how="inner").sort("handle")
     if found.height != requested.height:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "rows of codes are requested for an upload that does not have them",
-            where="handles",
-            got=f"{found.height} of {requested.height}",
-            remedy="contribute again under the specification that all parties have approved",
-        )
+        what = "rows of codes are requested for an upload that does not have them"
+        got = f"{found.height} of {requested.height}"
+        remedy = "contribute again under the specification that all parties have approved"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where="handles", got=got, remedy=remedy)
     return found["row"].to_numpy().astype(np.uint32)
 
 
@@ -196,12 +190,8 @@ def values_of_rows(
     One row after the other: 0 for none, otherwise a code and one.
     """
     if missing := [name for name in names if name not in codes]:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "codes are requested of an upload whose codes were not kept",
-            where=f"handles, variable {missing[0]}",
-            remedy="contribute again",
-        )
+        what = "codes are requested of an upload whose codes were not kept"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=f"handles, variable {missing[0]}", remedy="contribute again")
     table = [codes[name][rows].astype(np.int64) + 1 for name in names]
     return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)
 

@@ -71,13 +71,9 @@ class MemoryLimit:
         """Stop a step when the process has held more than it may; MEMORY."""
         held = high_water()
         if held > max(self.limit, self.before):
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"the process has held more than this custodian's limits.memory of {_mib(self.limit)}",
-                where=where,
-                got=_mib(held),
-                remedy="raise limits.memory in its configuration, if the machine has more, and start it again",
-            )
+            what = f"the process has held more than this custodian's limits.memory of {_mib(self.limit)}"
+            remedy = "raise limits.memory in its configuration, if the machine has more, and start it again"
+            raise GemelError(ErrorCode.MEMORY, what, where=where, got=_mib(held), remedy=remedy)
 
 
 def _mib(size: int) -> str:

@@ -117,21 +117,14 @@ def override(context: StepContext, project: str, reason: str) -> None:
     """
     where = f"project {project}"
     if not reason.strip():
-        raise parameter(
-            where,
-            "an override needs a reason",
-            remedy="give the reason why the records may leave nevertheless with --reason; the audit log will show it",
-        )
+        remedy = "give the reason why the records may leave nevertheless with --reason; the audit log will show it"
+        raise parameter(where, "an override needs a reason", remedy=remedy)
     if len(reason) > MAX_REASON:
         raise parameter(where, f"a reason has at most {MAX_REASON} characters", str(len(reason)))
     known = context.state.override_leakage(project, reason.strip())
     if known is None:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "no contribution of this project is above the leakage limit",
-            where=where,
-            remedy=f"see `gemel {context.party.name} status`",
-        )
+        what = "no contribution of this project is above the leakage limit"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=where, remedy=f"see `gemel {context.party.name} status`")
     log.warning("leakage limit overridden", project=project, worst=known.worst, limit=known.limit, reason=known.reason)
 
 

@@ -68,12 +68,9 @@ def _identified(step_context: StepContext, task: Task, share: Share, upload: Upl
     if not share.tables and share.resolved is None:
         return {}
     if upload is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "the links are of an upload that is not in this custodian's state",
-            where=f"project {task.project}, run {task.run}",
-            remedy="restore the state folder from its backup",
-        )
+        what = "the links are of an upload that is not in this custodian's state"
+        remedy = "restore the state folder from its backup"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}, run {task.run}", remedy=remedy)
     identifiers = unpack_map(step_context.state.uploads.row_map(upload))
     given = share.tables
     if share.resolved is not None:

@@ -131,12 +131,9 @@ def kept_seed(context: StepContext, task: Task) -> Seed:
     """The seed of the task's epoch."""
     kept = context.state.secret(task.project, task.epoch, SEED)
     if kept is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"the seed of epoch {task.epoch} is not in this custodian's state",
-            where=f"project {task.project}",
-            remedy="restore the state folder from its backup; without the seed the coordinator must open a new epoch",
-        )
+        what = f"the seed of epoch {task.epoch} is not in this custodian's state"
+        remedy = "restore the state folder from its backup; without the seed the coordinator must open a new epoch"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}", remedy=remedy)
     return Seed(kept)
 
 

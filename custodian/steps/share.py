@@ -147,13 +147,8 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
 
 def malformed(got: str, what: str = "the share of the result does not have the expected form") -> GemelError:
     """The refusal (SEALED) of what Carole has put into a share."""
-    return GemelError(
-        ErrorCode.SEALED,
-        what,
-        where="share",
-        got=got,
-        remedy="run the same version of Gemel as Carole; if you do, report it to her operator",
-    )
+    remedy = "run the same version of Gemel as Carole; if you do, report it to her operator"
+    return GemelError(ErrorCode.SEALED, what, where="share", got=got, remedy=remedy)
 
 
 def safe_name(name: str) -> str:

@@ -236,13 +236,10 @@ def refuse_former_epoch(context: StepContext, task: Task) -> None:
     """Refuse to go back to an epoch."""
     known = context.state.project(task.project)
     if known is not None and task.epoch < known.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"Carole requests work in an epoch before {known.epoch}",
-            where=f"project {task.project}",
-            got=str(task.epoch),
-            remedy="ask Carole's operator whether her database was restored from an old backup",
-        )
+        what = f"Carole requests work in an epoch before {known.epoch}"
+        got = str(task.epoch)
+        remedy = "ask Carole's operator whether her database was restored from an old backup"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {task.project}", got=got, remedy=remedy)
 
 
 def require_approved(context: StepContext, task: Task) -> None:
@@ -259,10 +256,7 @@ def require_approved(context: StepContext, task: Task) -> None:
             " if it is right",
         )
     if task.epoch != project.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            "Carole requests work in an epoch that this custodian's operator has not consented to",
-            where=f"project {task.project}",
-            got=f"epoch {task.epoch} instead of {project.epoch}",
-            remedy="telephone the coordinator: did it open a new epoch?",
-        )
+        what = "Carole requests work in an epoch that this custodian's operator has not consented to"
+        got = f"epoch {task.epoch} instead of {project.epoch}"
+        remedy = "telephone the coordinator: did it open a new epoch?"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {task.project}", got=got, remedy=remedy)

@@ -174,12 +174,10 @@ def granted_values(
     found = pl.concat(parts)
     n_found = found[identifier].n_unique()
     if found.height != n_found or n_found != len(named):
-        raise parameter(
-            f"column '{identifier}' of the source",
-            "the source no longer has every linked record once, by its own identifier",
-            f"{n_found} of {len(named)} records, on {found.height} rows",
-            "configure the source that was contributed; the columns are then sent by themselves",
-        )
+        what = "the source no longer has every linked record once, by its own identifier"
+        got = f"{n_found} of {len(named)} records, on {found.height} rows"
+        remedy = "configure the source that was contributed; the columns are then sent by themselves"
+        raise parameter(f"column '{identifier}' of the source", what, got, remedy)
     return records.join(found, left_on="identifier", right_on=identifier, how="left", maintain_order="left")
 
 

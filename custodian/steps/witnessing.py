@@ -47,12 +47,9 @@ def decide_alone(context: StepContext, project: Project, reason: str) -> None:
     stated = normalized_reason(reason)
     waiting = [run for name, run in list(context.offered) if name == project.name]
     if not waiting:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "no share waits for the other custodian's countersignature",
-            where=f"project {project.name}",
-            remedy=f"look at `gemel {context.party.name} status`",
-        )
+        what = "no share waits for the other custodian's countersignature"
+        remedy = f"look at `gemel {context.party.name} status`"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
     context.state.keep_secret(project.name, project.epoch, ALONE, f"{waiting[-1]}\n{stated}".encode())
     log.warning("share fetched without the other's countersignature", project=project.name, run=waiting[-1])
 

@@ -1,4 +1,4 @@
-"""How many rows of what kind an encoding has, for tests."""
+"""What tests of encodings have in common: columns, rows by their signatures, and a working table in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ import numpy as np
 import polars as pl
 
 from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.custodian.encoding.records import Encoded
+
+
+def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
+    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
+
+
+def rows_of(part: SignatureSet, name: str) -> list[bytes | None]:
+    """A field's signature per row."""
+    field = part.fields[name]
+    return [field.signatures[code].tobytes() if code >= 0 else None for code in field.codes]
 
 
 def n_signed(made: Encoded) -> int:

@@ -24,7 +24,7 @@ from gemel.custodian.encoding.minhash import block_signatures, signatures
 from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.rows_of_mode import tags
 from gemel.custodian.tokens import tokenise
-from tests.custodian.encoding.encoded_rows import n_signed
+from tests.custodian.encoding.encoded_rows import n_signed, rows_of, series
 from tests.custodian.encoding.minhash.definition import signature, words
 from tests.specifications import heading
 from tests.vectors import make_block_keyed as make
@@ -48,10 +48,6 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 SPEC = load_specification(TEXT)
 
 
-def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
-
-
 def encoded(columns: dict[str, list[str | None]], spec: Specification = SPEC) -> Encoded:
     return encode_records(series(columns), spec, SEED, 1, shuffle=file_order)
 
@@ -65,12 +61,6 @@ def people(n: int, seed: int) -> dict[str, list[str | None]]:
         "born": [[None, "19151107", "19160102", "19150000"][i] for i in rng.integers(0, 4, n)],
         "sex": [["f", "m", None][i] for i in rng.integers(0, 3, n)],
     }
-
-
-def rows_of(part: SignatureSet, name: str) -> list[bytes | None]:
-    """A field's signature per row."""
-    field = part.fields[name]
-    return [field.signatures[code].tobytes() if code >= 0 else None for code in field.codes]
 
 
 def sent(part: SignatureSet) -> list[str]:

@@ -25,6 +25,7 @@ from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.signing import Signer, canonical
+from tests.custodian.encoding.encoded_rows import series
 from tests.custodian.encoding.minhash.definition import signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -55,10 +56,6 @@ COLUMNS = {
     "street": ["1 main st", "main st", " ", "main st", None, "st main"],
     "sex": ["f", "m", "f", None, "m", "m"],
 }
-
-
-def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
 
 
 def encode(*args: Any, **options: Any) -> tuple[SignatureSet, NDArray[np.int64]]:

@@ -11,10 +11,11 @@ from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.layout import SAMPLES
 from gemel.common.signatures.payload import from_bytes, to_bytes
-from gemel.common.signatures.signature_sets import SignatureSet, layout_of
+from gemel.common.signatures.signature_sets import layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
+from tests.custodian.encoding.encoded_rows import rows_of
 from tests.custodian.encoding.minhash.definition import flips, signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -43,12 +44,6 @@ def people(n: int = 40, seed: int = 1) -> dict[str, pl.Series]:
     columns = {name: [NAMES[i] for i in rng.integers(0, len(NAMES), n)] for name in ("surname", "given")}
     columns["sex"] = [["f", "m", None][i] for i in rng.integers(0, 3, n)]
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
-
-
-def rows_of(part: SignatureSet, name: str) -> list[bytes | None]:
-    """A field's signature per row."""
-    field = part.fields[name]
-    return [field.signatures[code].tobytes() if code >= 0 else None for code in field.codes]
 
 
 @pytest.mark.parametrize("spec", [OPEN, KEYED], ids=["open", "block_keyed"])

@@ -86,8 +86,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gemel.custodian.encoding.streamed._CODES_ROWS", 7)
 
 
-@settings(max_examples=20)
-@given(
+FILES = given(
     n=st.integers(4, 90),
     seed=st.integers(0, 2**32),
     cuts=st.lists(st.integers(1, 90), max_size=6),
@@ -95,9 +94,22 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen=st.fixed_dictionaries({name: st.booleans() for name in ("swaps", "padded", "variables")}),
     decoys=st.sampled_from([0, 100]),
 )
-def test_units_make_the_bytes_of_the_whole(
-    n: int, seed: int, cuts: list[int], unit_rows: int, chosen: dict[str, Any], decoys: int
-) -> None:
+
+
+@settings(max_examples=6)
+@FILES
+def test_units_make_the_bytes_of_the_whole(**drawn: Any) -> None:
+    check_units(**drawn)
+
+
+@pytest.mark.long
+@settings(max_examples=60)
+@FILES
+def test_units_make_the_bytes_of_many_files(**drawn: Any) -> None:
+    check_units(**drawn)
+
+
+def check_units(n: int, seed: int, cuts: list[int], unit_rows: int, chosen: dict[str, Any], decoys: int) -> None:
     spec, rng = specification(decoys=decoys, **chosen), np.random.default_rng(seed)
     columns = file(max(n, 40) if decoys else n, rng)
     if decoys:  # invented from other records, they must be able to differ from all

@@ -215,7 +215,7 @@ def test_padded_blocks_are_attacked_as_they_are_sent(monkeypatch: pytest.MonkeyP
         return attacked(*given)
 
     monkeypatch.setattr(own_blocks, "attack_by_size", kept)
-    columns = people(500, 4)
+    columns = people(1500, 4)
     plain = specification("block_keyed")
     report = assess(columns, plain.model_copy(update={"padding": "powers_of_two"}))
     assert {found.rule for found in report.findings} == {"born", "year", ""}
