@@ -21,10 +21,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import check_identity
 from gemel.common.keys.wrapping_configuration import check_wrapping
 from gemel.common.logging_setup import begin_log
-from gemel.common.observability.disks import check_writable
 from gemel.common.observability.families import gauge, labelled, service_metrics
-from gemel.common.observability.readiness import Readiness
-from gemel.common.observability.recent import Recent
+from gemel.common.observability.machine_check import check_writable
+from gemel.common.observability.readiness import Readiness, Recent
 from gemel.common.observability.service_manager import ServiceManager
 from gemel.common.observability.tracing import begin_tracing
 from gemel.common.parties import Party, Role

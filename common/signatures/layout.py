@@ -21,8 +21,8 @@ from gemel.common.parties import Side
 from gemel.common.signatures.intervals import WHOLE, Interval
 from gemel.common.signatures.row_words import RowWords
 from gemel.common.specification import BlockingRule, Specification
+from gemel.common.specification.model.blocking import MAX_KNOWN_ROWS, JointSpec, TrainingSpec
 from gemel.common.specification.model.content import SpecificationContent
-from gemel.common.specification.model.known_files import MAX_KNOWN_ROWS, JointSpec, TrainingSpec
 
 Content = Literal["signatures", "values", "fixed", "shared", "withheld"]
 """The content of a field: keyed signatures; in trusted mode the values; or nothing, where the key of a set's blocks has

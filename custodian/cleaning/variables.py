@@ -18,8 +18,8 @@ from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.parties import Side
 from gemel.common.records.table import Found, Positions
 from gemel.common.specification import Specification, VariableSpec
-from gemel.common.specification.model.categorisation import CommonCategory, category_of
 from gemel.common.specification.model.section import folded_label
+from gemel.common.specification.model.variables import CommonCategory, category_of
 from gemel.custodian.cleaning.source_values import text_values
 
 # A custodian's own categories mapped to the common ones, by the table in the specification.

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
 from gemel.common.specification.model.protection import partitions

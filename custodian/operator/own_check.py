@@ -23,8 +23,8 @@ from gemel.common.pki.list_pin import ListPin
 from gemel.common.records.registry import read_source
 from gemel.common.records.sources import Source
 from gemel.common.records.table import check_identifiers
+from gemel.common.rpc.call_recorder import TOLERANCE_SECONDS
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.service_clock import TOLERANCE_SECONDS
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.specification import Specification, load_specification, read_specification
 from gemel.common.terminal.check_lines import Checks, Note

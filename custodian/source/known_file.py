@@ -18,7 +18,7 @@ from gemel.common.records.registry import file_source, read_source
 from gemel.common.records.table import Found, Positions
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
-from gemel.common.specification.model.known_files import WEIGHT_COLUMNS
+from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
 from gemel.custodian.cleaning.source_values import text_values
 from gemel.custodian.cleaning.variables import placed
 

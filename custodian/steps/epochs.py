@@ -11,7 +11,7 @@ from __future__ import annotations
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import MAX_EPOCHS, approval_parts, verify_new_epoch
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member, Members
 from gemel.custodian.agreement.agreement import Agreement

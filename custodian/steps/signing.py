@@ -20,8 +20,7 @@ from gemel.common.keys.check import key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import ComputeParty
-from gemel.common.pki.compute_members import compute_members
-from gemel.common.pki.members import Member
+from gemel.common.pki.members import Member, compute_members
 from gemel.common.pki.sealing_renewal import require_sealing_keys
 from gemel.common.processes import processors
 from gemel.common.progress import Progress
@@ -31,7 +30,7 @@ from gemel.common.signatures.layout import CODES, Layout, SetLayout
 from gemel.common.signatures.party_sets import SharedUpload
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.common.wire import Manifest, manifest_to_wire
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.share_headers import HeaderAbout, seal_header
 from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.decoys import with_decoys

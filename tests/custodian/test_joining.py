@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from gemel.carole.engine.resolution.resolved_handles import checked_values
 from gemel.carole.engine.run.plan_parts import VariablePlan
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.columns import random_order

@@ -21,8 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Role, Side
 from gemel.common.specification import Requested, load_specification, specification_digest
 from gemel.common.wire.row_handles import HANDLES, About, open_row_handles, request_digest

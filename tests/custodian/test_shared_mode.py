@@ -14,15 +14,15 @@ import pytest
 from rich.console import Console
 
 from gemel.common.errors import GemelError
-from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty, Side
-from gemel.common.pki.compute_members import compute_members
+from gemel.common.pki.members import compute_members
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.signatures.signature_sets import unpack_values
 from gemel.common.specification import Specification, load_specification, specification_digest
-from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
 from gemel.common.wire.share_headers import HeaderAbout, open_header
 from gemel.custodian.leakage_report import Finding, LeakageReport

@@ -22,11 +22,9 @@ from sqlalchemy import create_engine
 
 from gemel.common.audit import Checkpoint
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault, WrappingKeys
 from gemel.common.versions import CUSTODIAN_STATE
-from gemel.common.wire import CHUNK_BYTES
-from gemel.common.wire.chunks import rechunked
+from gemel.common.wire.chunks import CHUNK_BYTES, rechunked
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.migrations import STEPS
 from gemel.custodian.state.pending_uploads import (

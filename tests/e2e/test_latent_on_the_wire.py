@@ -24,7 +24,7 @@ from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.payload import from_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification, specification_digest
-from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import (
     CODES_ROWS,

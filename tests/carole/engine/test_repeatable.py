@@ -37,7 +37,7 @@ from gemel.common.signatures import layout
 from gemel.common.signatures.payload import to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.common.specification.model.quality import QualitySpec
+from gemel.common.specification.model.schemes import QualitySpec
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding import samples
 from gemel.custodian.encoding.decoys import with_decoys

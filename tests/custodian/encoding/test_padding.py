@@ -18,7 +18,7 @@ from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
 from gemel.common.signatures.payload import from_bytes, to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, load_specification
-from gemel.common.specification.model.padding import Padding
+from gemel.common.specification.model.blocking import Padding
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import Draws, excess_agreement, min_size, padded_size, rows_of_rules
 from gemel.custodian.encoding.records import encode_records

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.leakage.fingerprint_model import UNLIKE, FingerprintModel, PairLookup
