@@ -3,7 +3,7 @@
 Python's own reader is used because it reports the line and refuses a broken quotation; faster readers fill a short line
 up with nulls, so that a lost separator silently shifts a person's values. It reads about 600,000 lines a second, and
 only the selected columns are kept, in batches. As far as a file is shown to have no such errors it is read by
-`plain_csv`.
+`PlainReader`.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class FieldSignatures:
     codes
         int32, shape (n_rows,): row of `signatures`, or ``MISSING``.
     content
-        Content of `signatures`: in trusted mode the values, as `values.pack_values` writes them. A fixed field has one
+        Content of `signatures`: in trusted mode the values, as `pack_values` writes them. A fixed field has one
         signature of zeros, which all rows have, and nothing of it is sent.
     """
 

@@ -2,7 +2,7 @@
 
 `Encoding` prepares the values of some rows (tokens, blocking keys), cuts the rows into sets, signs each field of each
 set as the mode has it (`rows_of_mode`, `signing`), and brings the rows of every set into an order of their content
-(`row_order`). Only the sets are sent; the orders stay with the custodian. In mode open one set serves the whole file;
+(`columns`). Only the sets are sent; the orders stay with the custodian. In mode open one set serves the whole file;
 in trusted mode it holds the values themselves; in mode block_keyed there are several, besides samples and codes. A file
 in memory is encoded at once (`encode_records`), a larger one in portions of the same sets, byte for byte (`streamed`).
 """

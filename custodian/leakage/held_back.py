@@ -250,7 +250,7 @@ def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public
     """Public value of each signature of a salted field, classes of equal values chained across salts.
 
     A wrong join makes one class of two. Joins that few pairs of rows speak for are dropped until no class has far more
-    rows than the commonest value can have, which Carole sees as well. `chaining.chained_alignment` reads the classes.
+    rows than the commonest value can have, which Carole sees as well. `chained_alignment` reads the classes.
     """
     held = part.fields[field]
     rows = int((held.codes != MISSING).sum())

@@ -4,7 +4,7 @@ In mode block_keyed a record has another row under every rule, and Carole must n
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
 neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
-approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`join_cap`).
+approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`count_joined`).
 That the rows are of candidate pairs a custodian cannot verify: it bounds how many of one record it submits handles of
 (`requested_rows`).
 Where blocks are padded or there are decoys the resolver also receives which handles are theirs, which must not be

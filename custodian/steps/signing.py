@@ -2,7 +2,7 @@
 
 An upload is written whole, encrypted, before its row is added; a process that is killed before begins again, and ends
 with the same bytes, since nothing in them is drawn but from the custodian's own key. In mode shared it ends with
-others: what is written are shares (`shared_upload`), under secrets drawn for each upload, which are never stored.
+others: what is written are shares (`UploadShares`), under secrets drawn for each upload, which are never stored.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ in the log, and countersigns the log as it is then; it fetches nothing before th
 same log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
 and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
 countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait, unless the
-other's operator decides otherwise (`lone_fetch`).
+other's operator decides otherwise (`decide_alone`).
 """
 
 from __future__ import annotations
