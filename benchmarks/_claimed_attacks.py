@@ -23,7 +23,7 @@ from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicP
 from gemel.common.errors import GemelError
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
-from gemel.risk.identification.assessment.measure_entry import entry
+from gemel.risk.identification.assessment.wording import entry
 from gemel.risk.identification.calibration.records import calibrated_risk
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile

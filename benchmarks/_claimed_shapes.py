@@ -14,8 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
-from gemel.risk.identification.calibration.crowding import ShapePrior, fit_crowding
-from gemel.risk.identification.calibration.neighbours import neighbourhood
+from gemel.risk.identification.calibration.crowding import ShapePrior, fit_crowding, neighbourhood
 from gemel.risk.identification.calibration.records import expected_reciprocal_with_company
 from gemel.risk.identification.key_file import KeyFile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from gemel.risk.models.tree_kernels import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
+from gemel.risk.models.junction_trees import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
 
 
 @njit(cache=True, nogil=True)

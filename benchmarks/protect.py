@@ -18,10 +18,10 @@ import polars as pl
 from benchmarks._public_populations import ADULT, EUSILC, SES
 from benchmarks._suppression_peer import documented_suppression
 from gemel.risk.protection.candidate import Candidate, Setting, measured
+from gemel.risk.protection.changes import Levels
 from gemel.risk.protection.comparison import utility_of
 from gemel.risk.protection.key_table import KeyTable
 from gemel.risk.protection.local_suppression import suppress
-from gemel.risk.protection.methods import Levels
 from gemel.risk.protection.minimal_change import candidates, minimal_change, refined
 from gemel.risk.protection.policy import Policy
 from gemel.risk.protection.request import Request

@@ -20,7 +20,7 @@ from scipy.stats import t as student
 
 from benchmarks import DOCS
 from gemel.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
-from gemel.risk.identification.assessment.rank_plots import auc
+from gemel.risk.identification.assessment.beside_keys import auc
 from gemel.risk.identification.matching.bayesian_matching import (
     BayesianMatching,
     bayesian_matching,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks import DOCS
 from gemel.risk.identification import KeyFile
-from gemel.risk.identification.assessment.rank_plots import auc
+from gemel.risk.identification.assessment.beside_keys import auc
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.strategies import Frequencies
 from gemel.risk.models import GammaPrior, HyperDirichlet, SearchResult, anneal, mc3, mc3_with_precision

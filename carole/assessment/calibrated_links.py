@@ -20,8 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.risk.identification.calibration.crowding import COUNTED, FEWEST_PAIRS, Crowding, fit_crowding
-from gemel.risk.identification.calibration.neighbours import neighbourhood
+from gemel.risk.identification.calibration.crowding import COUNTED, FEWEST_PAIRS, Crowding, fit_crowding, neighbourhood
 from gemel.risk.identification.calibration.records import expected_reciprocal_with_company
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 

@@ -20,8 +20,12 @@ from gemel.risk.identification.coding import tally
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import choose_model
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
-from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
-from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.matching.bayesian_matching import (
+    BayesianMatching,
+    bayesian_matching,
+    expected_reciprocal,
+    fit_models,
+)
 from gemel.risk.identification.matching.recoding import Recoding, recoded
 from gemel.risk.models.counts import distinct_rows
 

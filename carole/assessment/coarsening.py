@@ -14,9 +14,9 @@ from gemel.carole.assessment.ladders import Ladder, Levels
 from gemel.common.specification import Specification
 from gemel.common.specification.model.assessment import PublishedTable
 from gemel.risk.models import FittedModel, Graph, JointDistribution, JunctionTree
-from gemel.risk.models.bits import members
 from gemel.risk.models.counts import total_by_row
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.graphs import members
 
 
 def coarsened_output(combined: Combined, ladders: Sequence[Ladder], levels: Levels) -> Combined:

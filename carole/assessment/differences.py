@@ -21,8 +21,7 @@ from gemel.carole.assessment.measures import Measure
 from gemel.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.specification import VariableSpec
-from gemel.risk.attribution.alignment import aligned, in_order
-from gemel.risk.attribution.differences import Difference, Ranges, difference, sum_difference
+from gemel.risk.attribution.differences import Difference, Ranges, aligned, difference, in_order, sum_difference
 
 # Two tables over the variables that both have, made comparable: the same levels in the same order.
 

@@ -30,8 +30,8 @@ from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import Fractions
 from gemel.risk.identification.coding import MISSING_LABEL
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.special_uniques.suda import largest_within, minimal_uniques
-from gemel.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
+from gemel.risk.identification.suda import largest_within, minimal_uniques
+from gemel.risk.identification.suda_ranking import SudaScores, suda_scores
 
 # Combinations of key values as a key file, whose levels are the codes that occur.
 

@@ -24,7 +24,7 @@ from scipy.special import betainc, pdtr
 from gemel.carole.assessment.cell_risk import Cells
 from gemel.carole.assessment.expected_matches import Supposed
 from gemel.carole.assessment.measures import CONFIDENCE, Measure
-from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.matching.bayesian_matching import expected_reciprocal
 from gemel.risk.identification.population_spectrum import Pitman, Spectrum
 
 _TAIL = (1.0 - CONFIDENCE) / 2.0

@@ -22,10 +22,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification.model.assessment import PublishedTable
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED
-from gemel.risk.attribution.protections.rounding import ConventionalRounding, RandomRounding
-from gemel.risk.attribution.release import Published, Release, publish
+from gemel.risk.attribution.protections.tabular import ConventionalRounding, RandomRounding
+from gemel.risk.attribution.release import Published, Release, Table, Variable, publish
 from gemel.risk.attribution.sap import sap
-from gemel.risk.attribution.tables import Table, Variable
 
 BASE_CELLS = 2_000_000
 """Cells of the base table up to which all tables are attacked together."""

@@ -6,9 +6,8 @@ Numbers only: files are read by `reader` alone, for the commands.
 """
 
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
-from gemel.risk.attribution.recoded import recoded_bounds
-from gemel.risk.attribution.release import Axis, Published, Release, publish
-from gemel.risk.attribution.tables import Table, Variable
+from gemel.risk.attribution.posterior import recoded_bounds
+from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 
 __all__ = [
     "Axis",

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
-from gemel.risk.attribution.constraints import system
-from gemel.risk.attribution.lattice import Kind, lattice
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
 from gemel.risk.attribution.programming import (
@@ -23,10 +21,11 @@ from gemel.risk.attribution.programming import (
     contradiction,
     feasible_table,
     programme_bounds,
+    system,
 )
 from gemel.risk.attribution.release import Axis, Published, Release
 from gemel.risk.attribution.search import LARGEST, Search
-from gemel.risk.attribution.shuttle import Contradiction, shuttle
+from gemel.risk.attribution.shuttle import Contradiction, Kind, lattice, shuttle
 
 Method = Literal["auto", "programming", "shuttle", "extended", "closed"]
 

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.risk.attribution.laws import INFINITE
-from gemel.risk.attribution.release import Published, Release
-from gemel.risk.attribution.tables import axis_of
+from gemel.risk.attribution.release import Published, Release, axis_of
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -42,8 +42,7 @@ from gemel.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from gemel.risk.attribution.release import Axis, Published, Release, publish
-from gemel.risk.attribution.tables import Table, Variable
+from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 
 Document = Mapping[str, Any]
 

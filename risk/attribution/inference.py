@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models import FittedModel
-from gemel.risk.models.divergence import divergence_terms
+from gemel.risk.models.queries import divergence_terms
 
 Floats = NDArray[np.float64]
 

@@ -1,15 +1,4 @@
-"""Posterior distribution of a queried count by naive Bayes, and exactly by enumeration on small releases.
-
-The queried count F is that of a cell of any margin of the base table. Naive Bayes gives every count the same prior and
-takes the published counts as independent given F:
-
-    P(F | release) ~ product over tables of P(f | F),   F within its bounds,
-
-over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to it
-(a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a table
-can be queried: a table with more variables, several of whose counts add up to the queried one, by convolution; and a
-table with fewer, in one of whose counts the queried one is a term.
-"""
+"""Tight bounds of one cell of any recoded or marginal table."""
 
 from __future__ import annotations
 
@@ -23,9 +12,44 @@ from scipy.special import gammaln
 
 from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
-from gemel.risk.attribution.recoded import recoded_bounds
-from gemel.risk.attribution.release import Published, Release
-from gemel.risk.attribution.tables import axis_of
+from gemel.risk.attribution.programming import programme_bounds, require_feasible, system
+from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
+
+
+def recoded_bounds(
+    release: Release, members: dict[str, Sequence[int]], *, seconds: float | None = None
+) -> tuple[int, int, bool]:
+    """Tight bounds of one cell of any recoded or marginal table.
+
+    Parameters
+    ----------
+    release
+        The release.
+    members
+        Level numbers for each variable that is not summed out.
+    seconds
+        Time allowed.
+    """
+    covered: list[Sequence[int]] = [tuple(range(v.size)) for v in release.variables]
+    for name, levels in members.items():
+        covered[axis_of(release.variables, name)] = tuple(levels)
+    table = require_feasible(release)
+    block = block_cells(release.shape, covered)
+    found = programme_bounds(system(release), [block], witnesses=table[None, :], seconds=seconds)
+    return int(found.lower[0]), int(found.upper[0]), bool(found.lower_tight[0] and found.upper_tight[0])
+
+
+# Posterior distribution of a queried count by naive Bayes, and exactly by enumeration on small releases.
+#
+# The queried count F is that of a cell of any margin of the base table. Naive Bayes gives every count the same prior
+# and takes the published counts as independent given F:
+#
+#     P(F | release) ~ product over tables of P(f | F),   F within its bounds,
+#
+# over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to
+# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a
+# table can be queried: a table with more variables, several of whose counts add up to the queried one, by
+# convolution; and a table with fewer, in one of whose counts the queried one is a term.
 
 Range = Literal["sample", "naive", "tight"]
 Query = Mapping[str, int]

@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from gemel.common.errors import GemelError, parameter
-from gemel.risk.attribution.constraints import System, system
-from gemel.risk.attribution.lattice import lattice
-from gemel.risk.attribution.programming import feasible_table, require_feasible
+from gemel.risk.attribution.programming import System, feasible_table, require_feasible, system
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.sap import Curve
 from gemel.risk.attribution.search import Search
-from gemel.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution.shuttle import lattice, shuttle
 
 _ROOM = 20_000
 _STEPS = 200_000

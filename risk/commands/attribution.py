@@ -40,10 +40,10 @@ def tables(
     from gemel.common.records.csv_form import CsvOptions
     from gemel.risk.attribution.reader import is_table, read_release
     from gemel.risk.attribution.table_assessment import assess
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from gemel.risk.attribution.report import render
+        from gemel.risk.report.attribution import render
 
     csv = CsvOptions(encoding, separator).checked()
     show_form(release if is_table(release) else None, csv=csv)
@@ -94,8 +94,7 @@ def protect(
     """Apply the protections that a release names, and write what would be published."""
     from dataclasses import replace
 
-    from gemel.risk.attribution.reader import read_release
-    from gemel.risk.attribution.written import document_of
+    from gemel.risk.attribution.reader import document_of, read_release
 
     made = read_release(release)
     document = document_of(made if with_truth else replace(made, truth=None))
@@ -126,7 +125,7 @@ def microdata(
     from gemel.common.records.typed_table import chosen_values
     from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from gemel.risk.attribution.reader import read_columns
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
 
     names = [k.strip() for k in keys.split(",")]
     csv = CsvOptions(encoding, separator).checked()

@@ -1,7 +1,10 @@
-"""``gemel risk magnitude``: risky cells of tables of sums, what else to withhold, what attackers get back."""
+"""The protected table as a file for publication."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +14,29 @@ from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.json_output import JsonFile, write_json
+from gemel.risk.magnitude.assessment import table_values
+from gemel.risk.magnitude.rules import Contributions
+from gemel.risk.magnitude.tables import LinkedTables
 
 if TYPE_CHECKING:
     from gemel.risk.magnitude.rules import Rule
+
+
+def write_table(path: Path, tables: LinkedTables, found: Contributions, assessment: Mapping[str, Any]) -> None:
+    """Write every cell as a row: the level of each variable, ``Total`` for a sum, and the value, empty where withheld.
+
+    `reader.read_published` reads it.
+    """
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*(c.name for c in tables.classifications), "value"])
+    for row in table_values(tables, found, assessment):
+        value = row.pop("value")
+        rows.writerow([*row.values(), "" if value is None else f"{value:.15g}"])
+    write_text(path, text.getvalue())
+
+
+# `gemel risk magnitude`: risky cells of tables of sums, what else to withhold, what attackers get back.
 
 
 def magnitude(
@@ -74,19 +97,18 @@ def magnitude(
     """
     from gemel.common.progress import stages_on_terminal
     from gemel.common.records.csv_form import CsvOptions
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
     from gemel.risk.magnitude.assessment import Choice, assess
-    from gemel.risk.magnitude.published import assess_published
+    from gemel.risk.magnitude.audit import assess_published
     from gemel.risk.magnitude.reader import (
         read_hierarchies,
         read_published,
         read_published_alone,
         read_records,
     )
-    from gemel.risk.magnitude.written import write_table
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from gemel.risk.magnitude.report import render
+        from gemel.risk.report.magnitude import render
 
     if objective not in ("value", "cells"):
         raise parameter("--objective", "must be `value` or `cells`", objective)

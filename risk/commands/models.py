@@ -52,7 +52,7 @@ def models(
     from gemel.risk.attribution.inference import beliefs
     from gemel.risk.attribution.microdata import encode
     from gemel.risk.attribution.reader import read_columns
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
     from gemel.risk.models import (
         HyperDirichlet,
         SparseCounts,

@@ -13,7 +13,7 @@ import typer
 from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.errors import ErrorCode, GemelErrors, parameter
 from gemel.common.json_output import STANDARD_OUTPUT, JsonFile, write_json
-from gemel.risk.commands.named_values import (
+from gemel.risk.commands.option_values import (
     given,
     listed,
     model_of,
@@ -36,7 +36,7 @@ _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the count
 
 def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a report."""
-    from gemel.risk.protection.policy_decision import decision_words  # imports the numbers, which no help text needs
+    from gemel.risk.protection.policy import decision_words  # imports the numbers, which no help text needs
 
     before, after, log = report["before"], report["after"], report["log"]
     yield (f"{'':34s} {'before':>12s} {'after':>12s}")
@@ -220,8 +220,8 @@ def protect(
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
     from gemel.common.records.csv_form import CsvOptions
-    from gemel.risk.commands.shown_form import show_form
-    from gemel.risk.protection.reader import read_hierarchy
+    from gemel.risk.commands.option_values import show_form
+    from gemel.risk.protection.request import read_hierarchy
     from gemel.risk.record_table import FileOfRecords
 
     csv = CsvOptions(encoding, separator).checked()
@@ -236,15 +236,14 @@ def protect(
         absent = [name for name, value in needed if value in (None, "")]
         raise parameter(", ".join(absent), "is needed to protect a file")
     if report is not None:  # imported before anything is computed: charts are an extra
-        from gemel.risk.protection.report import render
+        from gemel.risk.report.protection import render
 
     import numpy as np
 
     from gemel.common.progress import stages_on_terminal
-    from gemel.risk.protection.methods import Levels, Methods
+    from gemel.risk.protection.changes import Levels, Methods
     from gemel.risk.protection.protected_file import protect as protected
-    from gemel.risk.protection.reader import write_records, written_as
-    from gemel.risk.protection.request import Request, sampling_fraction
+    from gemel.risk.protection.request import Request, sampling_fraction, write_records, written_as
 
     if missing not in ("any", "level"):
         raise parameter("--missing", "must be `level` or `any`", missing)
@@ -318,7 +317,7 @@ def protect(
 
 def _verify(records: FileOfRecords, log: Path) -> None:
     from gemel.risk.protection.log import verify
-    from gemel.risk.protection.reader import read_log
+    from gemel.risk.protection.request import read_log
 
     found = verify(records.columns(), read_log(log), str(records))
     if found:
@@ -328,7 +327,7 @@ def _verify(records: FileOfRecords, log: Path) -> None:
 
 def _policy(path: Path | None, *limits: float | None) -> Policy:
     from gemel.risk.protection.policy import Policy
-    from gemel.risk.protection.reader import read_policy
+    from gemel.risk.protection.request import read_policy
 
     names = ("k", "max_correct_matches", "max_record_risk", "max_suppressed")
     given = {name: value for name, value in zip(names, limits, strict=True) if value is not None}

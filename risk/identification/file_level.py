@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from gemel.common.errors import parameter
+from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.risk.attribution.microdata import distances, diversities
-from gemel.risk.identification.coding import MISSING_LABEL, Counts, tally
+from gemel.risk.identification.coding import MISSING_LABEL, Counts, agreeing, tally
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
 
 KS = (2, 3, 5)
 LS = (2, 3, 5)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
 
 Direction = Literal["sample to population", "population to sample"]
 Condition = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]

@@ -8,9 +8,8 @@ specification. pictures: graphs and curves, drawn.
 """
 
 from gemel.risk.keyvars.aggregation import AggregationGraph
-from gemel.risk.keyvars.analysis import Course, Step, course
+from gemel.risk.keyvars.analysis import Course, HarmonisationGraph, Step, course
 from gemel.risk.keyvars.environment import Environment, Finding, Form
-from gemel.risk.keyvars.harmonisation import HarmonisationGraph
 from gemel.risk.keyvars.intervals import extend, read_interval
 from gemel.risk.keyvars.variables import Variable
 

@@ -21,9 +21,9 @@ from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.message_words import nearest
 from gemel.risk.keyvars import intervals
 from gemel.risk.keyvars.aggregation import AggregationGraph, listed
-from gemel.risk.keyvars.codes import ARBITRARY, CODE, size_of
 from gemel.risk.keyvars.environment import Environment, Form
 from gemel.risk.keyvars.intervals import SCALES
+from gemel.risk.keyvars.partitions import ARBITRARY, CODE, size_of
 from gemel.risk.keyvars.variables import Variable
 
 FILES = ("variables.json", "forms.json", "groups.json")

@@ -9,10 +9,9 @@ from functools import cached_property
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.message_words import nearest
 from gemel.risk.keyvars.aggregation import AggregationGraph
-from gemel.risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
-from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.analysis import HarmonisationGraph
 from gemel.risk.keyvars.intervals import Scale, extend
-from gemel.risk.keyvars.partitions import Precision, blocks
+from gemel.risk.keyvars.partitions import ARBITRARY, Precision, blocks, harmonisation_codes, next_code
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,18 @@
 """
 
 from gemel.risk.magnitude.assessment import Choice, assess
-from gemel.risk.magnitude.attacks import Attack
-from gemel.risk.magnitude.audit import breaches, exact_bounds
-from gemel.risk.magnitude.classification import Classification
-from gemel.risk.magnitude.contributors import Contributions, contributions
-from gemel.risk.magnitude.knowledge import Intruder
-from gemel.risk.magnitude.published import PublishedValues, assess_published
-from gemel.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior, primary_cells
+from gemel.risk.magnitude.attacks import Attack, Intruder
+from gemel.risk.magnitude.audit import PublishedValues, assess_published, breaches, exact_bounds
+from gemel.risk.magnitude.rules import (
+    Contributions,
+    Dominance,
+    MinimumFrequency,
+    PriorPosterior,
+    contributions,
+    primary_cells,
+)
 from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
-from gemel.risk.magnitude.tables import LinkedTables
+from gemel.risk.magnitude.tables import Classification, LinkedTables
 
 __all__ = [
     "Attack",

@@ -1,24 +1,115 @@
-"""Attacks on suppressed cells, as linear programmes over how far the withheld cells can move.
+"""What is known of the cells beforehand, and how far each can therefore move from its true value.
 
-What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
-from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
-what the attacker is left in doubt of. What is known beforehand (`knowledge`) bounds each cell by itself.
-
-Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found exactly.
+Everyone knows that values are not negative, unless some are; and, where that is assumed, each withheld cell within a
+share of its value (by last year's table, for example). Intruders who contribute themselves also know that a cell is at
+least what they have in it, and the whole of a cell that is theirs alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.magnitude.knowledge import OUTSIDER, Indices, Intruder, Numbers, Rooms
 from gemel.risk.magnitude.tables import LinkedTables
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Intruder:
+    """What someone knows beside the published values.
+
+    Parameters
+    ----------
+    units
+        The contributors who attack together; none for an outsider.
+    own
+        What they have in each cell where they have something.
+    known
+        Cells that are theirs alone.
+    """
+
+    units: tuple[int, ...] = ()
+    own: Mapping[int, float] = field(default_factory=dict)
+    known: frozenset[int] = frozenset()
+
+
+OUTSIDER = Intruder()
+
+
+@dataclass(frozen=True, eq=False)
+class Rooms:
+    """How far cells may move from a table, by what an outsider knows.
+
+    Parameters
+    ----------
+    down, up : ndarray of float64, shape (n,)
+        0 for a published cell.
+    above_zero : ndarray of float64, shape (n,)
+        How far a withheld cell lies above 0, of which contributors know a part; infinite where values may be negative,
+        and for published cells, of which nothing is to be learnt.
+    """
+
+    down: Numbers
+    up: Numbers
+    above_zero: Numbers
+
+    @classmethod
+    def of(cls, values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool, known_within: float = np.inf) -> Rooms:
+        """Of the true table.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (n_cells,)
+            True values.
+        suppressed : ndarray of bool, shape (n_cells,)
+            What is withheld.
+        signed
+            Whether values may be negative.
+        known_within
+            Share of its absolute value within which each withheld cell is known beforehand.
+        """
+        sizes = np.abs(values)
+        within = np.full(len(values), np.inf) if np.isinf(known_within) else known_within * sizes
+        zero = np.full(len(values), np.inf) if signed else np.maximum(values, 0.0)
+        return cls(
+            np.where(suppressed, np.minimum(zero, within), 0.0),
+            np.where(suppressed, within, 0.0),
+            np.where(suppressed, zero, np.inf),
+        )
+
+    def at(self, cells: Indices) -> Rooms:
+        """Of some cells."""
+        return Rooms(self.down[cells], self.up[cells], self.above_zero[cells])
+
+    def narrowed(self, cells: Indices, intruder: Intruder) -> tuple[Numbers, Numbers]:
+        """How far some cells may move down and up for an intruder, each of shape (n,)."""
+        down, up = self.down[cells], self.up[cells]
+        if not intruder.units:
+            return down, up
+        own = np.asarray([intruder.own.get(cell, 0.0) for cell in cells.tolist()])
+        known = np.asarray([cell in intruder.known for cell in cells.tolist()], dtype=bool)
+        down = np.minimum(down, np.maximum(0.0, self.above_zero[cells] - own))
+        return np.where(known, 0.0, down), np.where(known, 0.0, up)
+
+
+# Attacks on suppressed cells, as linear programmes over how far the withheld cells can move.
+#
+# What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
+# from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
+# what the attacker is left in doubt of. What is known beforehand (`knowledge`) bounds each cell by itself.
+#
+# Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found
+# exactly.
 
 TOLERANCE = 1e-6
 """Share of a reach that rounding may take."""
@@ -190,3 +281,52 @@ def minimum_move(matrix: csr_array, cells: Indices, rooms: Rooms, prices: Number
     moves = found.x[:n] - found.x[n:]
     moving = np.abs(moves) > 1e-9
     return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
+
+
+# Tables that show an attack withstood, kept for other attacks: one table often answers many of them.
+#
+# A movement of the withheld cells that adds up and takes a cell as far as asked is proof, whoever found it: scaled, or
+# turned round, it serves against another intruder, for another cell that moves in it, and under any pattern that
+# withholds the cells that move. Checking one is a comparison of numbers; a linear programme would take milliseconds.
+
+_TRIED = 24  # recent witnesses of a cell that are tried before a programme is solved
+_ROUNDING = 1e-9
+
+
+class Witnesses:
+    """Movements found so far, of one set of cells and equations."""
+
+    def __init__(self) -> None:
+        self._by_cell: dict[int, deque[Moved]] = {}
+
+    def withstands(self, pattern: Suppressed, attack: Attack) -> Moved | None:
+        """A table that leaves the intruder in doubt as required, or None when there is none."""
+        for known in self._by_cell.get(attack.cell, ()):
+            fitted = self._fitted(pattern, attack, known)
+            if fitted is not None:
+                return fitted
+        found = pattern.withstands(attack)
+        if found is not None:
+            self.add(found)
+        return found
+
+    def add(self, found: Moved) -> None:
+        """Keep a movement."""
+        for cell in found.cells.tolist():
+            self._by_cell.setdefault(cell, deque(maxlen=_TRIED)).appendleft(found)
+
+    def _fitted(self, pattern: Suppressed, attack: Attack, known: Moved) -> Moved | None:
+        """A known movement, scaled to the reach, if it is possible for this intruder under this pattern."""
+        position = int(np.searchsorted(known.cells, attack.cell))
+        moves = known.moves * (attack.sense * attack.reach / known.moves[position])
+        rooms = pattern.rooms
+        if not _possible(moves, rooms.down[known.cells], rooms.up[known.cells]):
+            return None
+        if attack.intruder.units and not _possible(moves, *rooms.narrowed(known.cells, attack.intruder)):
+            return None
+        return Moved(attack.reach, known.cells, moves)
+
+
+def _possible(moves: NDArray[np.float64], down: NDArray[np.float64], up: NDArray[np.float64]) -> bool:
+    """Whether cells can move so far, but for what rounding makes of it."""
+    return bool((moves >= -down * (1 + _ROUNDING)).all() and (moves <= up * (1 + _ROUNDING)).all())

@@ -14,10 +14,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND
 from gemel.common.records.typed_table import read_records as read_columns
-from gemel.risk.magnitude.classification import TOTAL, Classification
-from gemel.risk.magnitude.contributors import Contributions, contributions
-from gemel.risk.magnitude.published import PublishedValues
-from gemel.risk.magnitude.tables import LinkedTables
+from gemel.risk.magnitude.audit import PublishedValues
+from gemel.risk.magnitude.rules import Contributions, contributions
+from gemel.risk.magnitude.tables import TOTAL, Classification, LinkedTables
 
 Parents = Mapping[str, Mapping[str, str]]
 """For each variable with a hierarchy, what each level adds up to."""

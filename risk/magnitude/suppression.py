@@ -25,10 +25,8 @@ from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from gemel.common.progress import StageProgress
-from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, minimum_move
-from gemel.risk.magnitude.knowledge import Rooms
+from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Rooms, Suppressed, Witnesses, minimum_move
 from gemel.risk.magnitude.tables import LinkedTables
-from gemel.risk.magnitude.witnesses import Witnesses
 
 Numbers = NDArray[np.float64]
 Marks = NDArray[np.bool_]

@@ -12,32 +12,28 @@ A usual course: `SparseCounts.from_records`, `HyperDirichlet`, a search, `fit` o
 """
 
 from gemel.risk.models.annealing import anneal
-from gemel.risk.models.averaging import ModelAverage
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.defaults import search
-from gemel.risk.models.divergence import Divergence, jensen_shannon
 from gemel.risk.models.enumeration import enumerate_models
 from gemel.risk.models.fitted import FittedModel, fit
-from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
-from gemel.risk.models.greedy_search import greedy
+from gemel.risk.models.graphs import Graph, complete_graph, empty_graph, minimal_triangulation, moralise, triangulated
+from gemel.risk.models.greedy_search import greedy, occam_window
 from gemel.risk.models.incomplete import IncompleteCounts, IncompleteFit, fit_incomplete
 from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
 from gemel.risk.models.junction_trees import JunctionTree
 from gemel.risk.models.mc3_search import mc3
-from gemel.risk.models.occam import occam_window
 from gemel.risk.models.pictures import draw_graph, draw_junction_tree, draw_result
-from gemel.risk.models.precision_grid import GammaPrior
 from gemel.risk.models.precision_search import (
+    GammaPrior,
     PrecisionSearch,
     enumerate_with_precision,
     mc3_with_precision,
     search_precision,
 )
+from gemel.risk.models.queries import Divergence, ModelAverage, jensen_shannon, sample
 from gemel.risk.models.result import SearchResult, WeightedModel
-from gemel.risk.models.sampling import sample
 from gemel.risk.models.scores import HyperDirichlet
-from gemel.risk.models.triangulation import minimal_triangulation, moralise, triangulated
 
 __all__ = [
     "BayesianNetwork",

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from gemel.common.errors import parameter
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated
-from gemel.risk.models.graphs import Graph
-from gemel.risk.models.triangulation import moralise, triangulated
+from gemel.risk.models.graphs import Graph, moralise, triangulated
 
 SUM_TOLERANCE = 1e-4
 

@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.risk.models.score_kernels import is_full, move_score
-from gemel.risk.models.tree_kernels import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
+from gemel.risk.models.junction_trees import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
+from gemel.risk.models.scores import is_full, move_score
 
 PROPOSED, ACCEPTED, REFUSED, SWAPS, SWAPPED = range(5)
 HASH, SLOT, MODELS, CLOSED, UNRECORDED, SAMPLES, TRACED = range(7)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from gemel.common.errors import parameter
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import ROWS, graph_of, tree_array
 from gemel.risk.models.result import n_pairs, pair_numbers, words_for
 from gemel.risk.models.scores import HyperDirichlet
-from gemel.risk.models.tree_kernels import ROWS, graph_of, tree_array
 
 DRAWN_AT_ONCE = 1 << 16
 

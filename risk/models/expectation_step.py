@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.models.bits import members
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor, matching_rows
+from gemel.risk.models.graphs import members
 from gemel.risk.models.junction_trees import JunctionTree
 
 BATCH_ROWS = 2**22

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.models.bits import mask_of, members
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.factors import Factor
-from gemel.risk.models.graphs import Graph
+from gemel.risk.models.graphs import Graph, mask_of, members
 from gemel.risk.models.junction_trees import JunctionTree
 
 Estimate = Literal["maximum likelihood", "posterior mean"]

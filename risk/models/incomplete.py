@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.models.bits import members
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.expectation_step import ExpectationStep
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated, clique_factor
-from gemel.risk.models.graphs import Graph, complete_graph
+from gemel.risk.models.graphs import Graph, complete_graph, members
 from gemel.risk.models.inference import patterns
 
 SUPPORT_LIMIT = 2**23

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.risk.models.bits import mask_of, members
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.graphs import mask_of, members
 from gemel.risk.models.junction_trees import JunctionTree
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.models.bits import members
-from gemel.risk.models.graphs import Graph
+from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
 from gemel.risk.models.result import SearchResult
 

@@ -20,8 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts, Missing
-from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.identification.coding import Codes, Counts, Missing, agreeing
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.protection.key_table import cell_frequencies
 

@@ -17,8 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts, tally
-from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.identification.coding import Codes, Counts, agreeing, tally
 from gemel.risk.protection.key_table import KeyTable, Node, value_codes
 
 

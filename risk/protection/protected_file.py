@@ -14,18 +14,15 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress
-from gemel.risk.identification.survey_weights import check_weights
+from gemel.risk.identification.individual_risk import check_weights
 from gemel.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
-from gemel.risk.protection.changes import Change, changed_numbers, numeric, strata_of
+from gemel.risk.protection.changes import STRENGTHS, Change, Methods, changed_numbers, numeric, strata_of
 from gemel.risk.protection.comparison import utility_of
-from gemel.risk.protection.information import information
-from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.key_table import KeyTable, Node, information
 from gemel.risk.protection.log import log_of
-from gemel.risk.protection.methods import STRENGTHS, Methods
 from gemel.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
 from gemel.risk.protection.perturbed_keys import perturbed_keys
-from gemel.risk.protection.policy import Policy
-from gemel.risk.protection.policy_decision import UPPER_WORDS, policy_decision
+from gemel.risk.protection.policy import UPPER_WORDS, Policy, policy_decision
 from gemel.risk.protection.population import Population
 from gemel.risk.protection.request import Request
 

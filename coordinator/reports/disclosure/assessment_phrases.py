@@ -6,7 +6,7 @@ Carole writes them in `gemel.carole.assessment` and `gemel.risk.attribution.cell
 from __future__ import annotations
 
 from gemel.common.disclosure_measures import MEASURES
-from gemel.risk.report.phrases import WARNINGS, Phrases
+from gemel.risk.report.page import WARNINGS, Phrases
 
 METHODS = (
     "{law}; sampling fraction {fraction:g}; times the probability that each link is true",

@@ -14,7 +14,7 @@ from gemel.common.documents.linkage_document import (
 )
 from gemel.common.documents.model_document import FieldParameters, History
 from gemel.common.language import clauses, gettext, listed, marked, named, written
-from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .charts import FULL_WIDTH, Chart

@@ -41,8 +41,7 @@ def linkage(
     """The finest categories that two files can be brought to, as `categorisation` of a linkage specification."""
     from gemel.common.specification.text.writing import entry_lines
     from gemel.risk.keyvars import folder
-    from gemel.risk.keyvars.insertion import insert
-    from gemel.risk.keyvars.linkage import common_categories
+    from gemel.risk.keyvars.linkage import common_categories, insert
 
     found = common_categories(folder.read(environment), variable, alice, bob)
     for loss in found.losses:

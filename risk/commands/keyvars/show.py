@@ -50,7 +50,7 @@ def variable(
 ) -> None:
     """The codes of a variable and what they mean; its graphs."""
     from gemel.risk.keyvars import folder
-    from gemel.risk.keyvars.codes import ARBITRARY
+    from gemel.risk.keyvars.partitions import ARBITRARY
     from gemel.risk.keyvars.pictures import draw_aggregation, draw_harmonisations
 
     known = folder.read(environment).variable(name)

@@ -17,18 +17,17 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
-from gemel.risk.identification.assessment.measure_entry import entry, plain
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
+from gemel.risk.identification.assessment.wording import entry, plain
 from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
 from gemel.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
-from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method
-from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method, expected_reciprocal
 from gemel.risk.identification.matching.risk_reduction import reduce_risk
-from gemel.risk.identification.misclassification.matrices import Perturbation, misclassification_document
-from gemel.risk.identification.special_uniques.both_scores import BothScores
+from gemel.risk.identification.misclassification import Perturbation, misclassification_document
 from gemel.risk.identification.strategies import Frequencies, attacks
+from gemel.risk.identification.suda_ranking import BothScores
 
 # The risk of single records: by every method, as a histogram, and those of highest risk with what makes them so.
 

@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.identification.assessment import wording
-from gemel.risk.identification.assessment.measure_entry import entry, plain
+from gemel.risk.identification.assessment.wording import entry, plain
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.loglinear.decomposable_path import cliques_of, likeliest
-from gemel.risk.identification.loglinear.dis_agreement import agrees, disagreement
-from gemel.risk.identification.loglinear.model_choice import choose_model
+from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, cliques_of, disagreement, likeliest
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from gemel.risk.models.defaults import EXACT_TO
 from gemel.risk.models.graphs import Graph
-from gemel.risk.models.precision_grid import GammaPrior
+from gemel.risk.models.precision_search import GammaPrior
 
 _CELLS = 2**18  # of a two-way model
 _MODELS = 8  # two-way models on the path

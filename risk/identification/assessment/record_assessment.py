@@ -11,10 +11,10 @@ from gemel.common.frames import Records
 from gemel.common.progress import Progress
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.coding import Missing
+from gemel.risk.identification.individual_risk import implied_fraction
 from gemel.risk.identification.matching.bayesian_matching import Method
-from gemel.risk.identification.misclassification.matrices import Perturbation
+from gemel.risk.identification.misclassification import Perturbation
 from gemel.risk.identification.reader import read_beside, read_key_file, read_weights
-from gemel.risk.identification.survey_weights import implied_fraction
 from gemel.risk.record_table import record_table
 
 # Several key sets of one file: what an intruder may know in each, assessed alike and compared.

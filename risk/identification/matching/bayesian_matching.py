@@ -1,28 +1,23 @@
-r"""The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
+"""The law of a population count F by a model, given the sample count f: F - f is Poisson (T11 chapter 7).
 
-T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination outside
-the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a released
-record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. The models' results are averaged by
-their weight; probabilities of cells are not averaged first, since 1/F is no linear function of them.
-
-What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
-(docs/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not help:
-the prior is worth one record.
+With K ~ Poisson(lambda) people of a combination outside the sample, the chance that a match is the right person is
+:math:`E[1/(f + K)]`; `expected_reciprocal` is its closed form.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.matching.population_law import expected_reciprocal
 from gemel.risk.models import (
     GammaPrior,
     HyperDirichlet,
@@ -40,6 +35,72 @@ from gemel.risk.models import (
     search_precision,
 )
 from gemel.risk.models.fitted import Estimate
+
+
+def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
+    r"""E[1/(f + K)] for K ~ Poisson(rate).
+
+    Parameters
+    ----------
+    f : array of int
+        Sample counts, at least 1.
+    rate : array of float
+        Expected people outside the sample, not negative.
+
+    Returns
+    -------
+    ndarray of float64
+
+    Notes
+    -----
+    With I_f the value sought, :math:`I_1 = (1 - e^{-\lambda})/\lambda` and integration by parts of
+    :math:`I_f = \int_0^1 t^{f-1} e^{-\lambda(1-t)} dt` gives :math:`\lambda I_f = 1 - (f-1) I_{f-1}`. Climbing is
+    stable while f <= lambda (an error shrinks by (f-1)/lambda at each step). Otherwise Kummer's series
+    :math:`I_f = \frac1f \sum_k \frac{(-\lambda)^k}{(f+1) \cdots (f+k)}` has falling terms. O(f) for each value, so O(n)
+    for the cells of a file of n records.
+    """
+    sizes, rates = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64))
+    if sizes.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
+        raise parameter("f, rate", "sample counts must be at least 1 and expected counts finite and not negative")
+    found = np.empty(sizes.shape)
+    _fill(np.ascontiguousarray(sizes).ravel(), np.ascontiguousarray(rates).ravel(), found.reshape(-1))
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _fill(f: NDArray[np.int64], rate: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+    for i in range(len(f)):
+        found[i] = _one(f[i], rate[i])
+
+
+@njit(nogil=True, cache=True)
+def _one(f: int, rate: float) -> float:
+    if rate == 0.0:
+        return 1.0 / f
+    if f <= rate or f == 1:
+        value = -math.expm1(-rate) / rate
+        for size in range(2, f + 1):
+            value = (1.0 - (size - 1) * value) / rate
+        return value
+    total, term, k = 1.0, 1.0, 1
+    while abs(term) > 1e-17 * total:
+        term *= -rate / (f + k)
+        total += term
+        k += 1
+    return total / f
+
+
+# The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
+#
+# T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination
+# outside the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a
+# released record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. The models' results
+# are averaged by their weight; probabilities of cells are not averaged first, since 1/F is no linear function of
+# them.
+#
+# What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
+# (docs/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not
+# help: the prior is worth one record.
 
 Method = Literal["default", "exact", "mc3", "annealing", "occam"]
 

@@ -18,8 +18,8 @@ from gemel.risk.identification.coding import Codes, Counts, tally
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
 from gemel.risk.models import FittedModel, Graph, JunctionTree
-from gemel.risk.models.bits import mask_of
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.graphs import mask_of
 
 
 @dataclass(frozen=True)

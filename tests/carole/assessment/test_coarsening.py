@@ -22,8 +22,8 @@ from gemel.carole.assessment.protected import UNCHANGED, Protected, protected
 from gemel.carole.assessment.released_counts import counted, unpack
 from gemel.common.specification import Specification, dump_specification, load_specification
 from gemel.risk.models import FittedModel, Graph, JointDistribution, JointVariable, JunctionTree
-from gemel.risk.models.bits import members
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.graphs import members
 
 PROTECT = """\
   protect:

@@ -12,13 +12,13 @@ import pytest
 from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import FEW, SMALL, WIDE, Built, built
 from gemel.carole.assessment import Assessment, AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import left_for_uniques, needed, needed_by_joint
 from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.joint_model import joint_model
-from gemel.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
 from gemel.carole.engine.run.resources import Resources
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification.special_uniques import suda
-from gemel.risk.identification.special_uniques.suda import largest_within
+from gemel.risk.identification import suda as suda
+from gemel.risk.identification.suda import largest_within
 
 RUN = "r" * 32
 

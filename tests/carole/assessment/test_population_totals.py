@@ -9,9 +9,8 @@ import pytest
 
 from benchmarks._claimed_combined import Errors, sampled
 from gemel.carole.assessment.calibrated_links import CalibratedLinks, Combinations, Thinned
-from gemel.carole.assessment.expected_matches import Believed
+from gemel.carole.assessment.expected_matches import Believed, Laws, LogTotal
 from gemel.carole.assessment.identification import key_file
-from gemel.carole.assessment.population_totals import Laws, LogTotal
 from gemel.carole.assessment.true_links import TrueLinks
 from gemel.risk.identification.calibration.records import calibrated_risk
 

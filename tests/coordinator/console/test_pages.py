@@ -13,7 +13,7 @@ from gemel.coordinator.console.project_list import project_list
 from gemel.coordinator.console.project_words import described
 from gemel.coordinator.console.waiting import waits
 from gemel.protos.linkage.v1 import project_pb2
-from gemel.risk.report.palette import COLOURS
+from gemel.risk.report.drawing import COLOURS
 from tests.coordinator.console.conftest import DRAFT
 from tests.coordinator.console.served import Served, served
 from tests.e2e.deployment import Deployment, digest_of

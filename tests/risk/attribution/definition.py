@@ -15,8 +15,7 @@ from gemel.risk.attribution.laws import Sampled
 from gemel.risk.attribution.posterior import Posterior, Query
 from gemel.risk.attribution.release import Release, block_cells
 from gemel.risk.attribution.sap import Curve, _at_bound
-from gemel.risk.attribution.search import _ALL_FOUND, Search
-from gemel.risk.attribution.search_kernels import explore
+from gemel.risk.attribution.search import _ALL_FOUND, Search, explore
 from gemel.risk.attribution.shuttle import shuttle
 
 

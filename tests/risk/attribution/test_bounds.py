@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from gemel.common.errors import GemelError
 from gemel.risk.attribution import Axis, Published, Release, Table, Variable, bounds, publish, recoded_bounds
 from gemel.risk.attribution.components import components
-from gemel.risk.attribution.constraints import system
-from gemel.risk.attribution.lattice import lattice
 from gemel.risk.attribution.laws import INFINITE, Conventional, Random
-from gemel.risk.attribution.programming import conflict
+from gemel.risk.attribution.programming import conflict, system
 from gemel.risk.attribution.protections import ConventionalRounding, RandomRounding
 from gemel.risk.attribution.search import Search
-from gemel.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution.shuttle import lattice, shuttle
 from research._thesis_tables import anonymous, exact_margins
 from tests.risk.attribution.definition import decomposable, enumerated
 from tests.risk.attribution.small_releases import brute_force, releases

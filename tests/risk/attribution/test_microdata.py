@@ -17,7 +17,7 @@ from gemel.risk.attribution.inference import beliefs
 from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
 from gemel.risk.attribution.utility import hellinger, total_variation, utility
 from gemel.risk.models import FittedModel, Graph, SparseCounts, fit
-from gemel.risk.models.divergence import divergence_terms
+from gemel.risk.models.queries import divergence_terms
 
 Codes = NDArray[np.int64]
 

@@ -14,10 +14,12 @@ from scipy.stats import nbinom
 
 from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
-from gemel.risk.identification.calibration.crowding import COUNTED, ShapePrior, _likelihood, fit_crowding
-from gemel.risk.identification.calibration.largest_tau import greatest_means
-from gemel.risk.identification.calibration.neighbours import neighbourhood
-from gemel.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
+from gemel.risk.identification.calibration.crowding import COUNTED, ShapePrior, _likelihood, fit_crowding, neighbourhood
+from gemel.risk.identification.calibration.records import (
+    calibrated_risk,
+    expected_reciprocal_with_company,
+    greatest_means,
+)
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.models.counts import SparseCounts

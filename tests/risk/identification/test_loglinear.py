@@ -14,9 +14,8 @@ from scipy.stats import poisson
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.identification import KeyFile, choose_model, log_linear_risk
-from gemel.risk.identification.loglinear.fitting import fit_margins
+from gemel.risk.identification.loglinear.fitting import fit_margins, support
 from gemel.risk.identification.loglinear.risk import h1, h2, minimum_error
-from gemel.risk.identification.loglinear.support import support
 from gemel.risk.models.counts import SparseCounts
 from tests.risk.models.definition import to_table
 

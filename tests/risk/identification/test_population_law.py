@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.matching.bayesian_matching import expected_reciprocal
 from tests.risk.identification import definition
 
 

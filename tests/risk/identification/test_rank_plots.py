@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification.assessment.rank_plots import _regression, auc, logit_rank_plot
+from gemel.risk.identification.assessment.beside_keys import _regression, auc, logit_rank_plot
 
 CASES = st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=40)
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.identification import KeyFile, minimal_uniques, suda_scores
-from gemel.risk.identification.special_uniques.suda import largest_within
-from gemel.risk.identification.special_uniques.suda_ranking import calibrated
+from gemel.risk.identification.suda import largest_within
+from gemel.risk.identification.suda_ranking import calibrated
 
 SEVEN = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 FIVE = ["urbrur", "roof", "walls", "water", "sex"]

@@ -17,8 +17,12 @@ from gemel.common.errors import GemelError
 from gemel.risk.commands.disclosure import app
 from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
-from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
-from gemel.risk.identification.unit_risk import Units, unit_risk_document
+from gemel.risk.identification.individual_risk import (
+    Units,
+    expected_reciprocal_of_sampled,
+    individual_risk,
+    unit_risk_document,
+)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), min_size=1, max_size=8))

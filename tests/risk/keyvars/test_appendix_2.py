@@ -13,8 +13,7 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.risk.keyvars.analysis import course
-from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.analysis import HarmonisationGraph, course
 from gemel.risk.keyvars.partitions import Precision, canonical, join, size
 
 LEAVES = 7

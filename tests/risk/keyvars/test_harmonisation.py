@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.keyvars import harmonisation, kernels
-from gemel.risk.keyvars.analysis import course, min_forms
-from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars import analysis as harmonisation
+from gemel.risk.keyvars import partitions as kernels
+from gemel.risk.keyvars.analysis import HarmonisationGraph, course, min_forms
 from gemel.risk.keyvars.partitions import blocks, canonical, join, partition_of, size
 
 LEAVES = 6

@@ -17,7 +17,7 @@ from gemel.risk.magnitude import (
     primary_cells,
     suppress,
 )
-from gemel.risk.magnitude.intruders import Intruders
+from gemel.risk.magnitude.assessment import Intruders
 from tests.risk.magnitude import definition
 from tests.risk.magnitude.definition import Record
 from tests.risk.magnitude.small_tables import files, levels_of, made, named

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from gemel.common.errors import GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from gemel.risk.models.counts import SparseCounts
-from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import fit
 from gemel.risk.models.greedy_search import greedy
+from gemel.risk.models.queries import jensen_shannon
 from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.bif import pruned, read_bif
 from tests.risk.models.examples import all_cells

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
 from gemel.risk.models.enumeration import decomposable_keys
-from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
-from gemel.risk.models.junction_trees import JunctionTree
-from gemel.risk.models.result import graph_of_key, key_of
-from gemel.risk.models.triangulation import (
+from gemel.risk.models.graphs import (
+    Graph,
+    complete_graph,
     elimination_game,
+    empty_graph,
     minimal_triangulation,
     minimum_fill_ordering,
     moralise,
     triangulated,
 )
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.result import graph_of_key, key_of
 from tests.risk.models.definition import is_minimal, names_of, to_networkx, tree_to_networkx
 from tests.risk.models.examples import can_toggle
 

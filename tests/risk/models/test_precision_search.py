@@ -21,7 +21,7 @@ from gemel.risk.models import (
 )
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.junction_trees import JunctionTree
-from gemel.risk.models.precision_grid import GridScores
+from gemel.risk.models.precision_search import GridScores
 from tests.risk.models.definition import log_marginal_likelihood
 
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.models import score_kernels as kernels
-from gemel.risk.models.bits import members
+from gemel.risk.models import scores as kernels
 from gemel.risk.models.counts import SparseCounts
-from gemel.risk.models.graphs import Graph
+from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
 from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.definition import log_marginal_likelihood, to_table

@@ -16,9 +16,8 @@ from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.defaults import search
 from gemel.risk.models.enumeration import enumerate_models
 from gemel.risk.models.graphs import Graph, empty_graph
-from gemel.risk.models.greedy_search import greedy, move_changes
+from gemel.risk.models.greedy_search import greedy, move_changes, occam_window
 from gemel.risk.models.mc3_search import mc3
-from gemel.risk.models.occam import occam_window
 from gemel.risk.models.result import SearchResult, make_result, normalised_weights, pair_number, split_r_hat
 from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.examples import can_toggle, random_counts, random_decomposable

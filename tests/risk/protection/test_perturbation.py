@@ -7,7 +7,7 @@ import pytest
 
 from gemel.common.errors import GemelError
 from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
-from gemel.risk.protection.perturbation import (
+from gemel.risk.protection.perturbed_keys import (
     grouped_matrix,
     invariant_matrix,
     neighbour_matrix,

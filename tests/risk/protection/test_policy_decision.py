@@ -22,9 +22,9 @@ import gemel.risk
 from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.identification import KeyFile
-from gemel.risk.identification.calibration.every_record import over_every_record
 from gemel.risk.identification.calibration.records import calibrated_risk
 from gemel.risk.protection import Levels, Methods, Policy, Request, protect
+from gemel.risk.protection.calibrated import over_every_record
 from tests.risk.protection.small_files import people
 
 KEYS = ("region", "trade", "school", "tenure")

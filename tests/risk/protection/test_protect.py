@@ -15,7 +15,7 @@ from gemel.risk.identification import KeyFile
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.protection import Levels, Methods, Policy, Request, protect, verify
 from gemel.risk.protection.candidate import Setting
-from gemel.risk.protection.information import level_losses, suppression_losses
+from gemel.risk.protection.key_table import level_losses, suppression_losses
 from gemel.risk.protection.minimal_change import candidates, minimal_change
 from gemel.risk.protection.policy import record_risks
 from tests.risk.protection.small_files import KEYS, TOWNS, people

@@ -9,9 +9,8 @@ import pytest
 
 from gemel.common.errors import GemelError
 from gemel.risk.protection import Levels, Methods, Policy, Request, protect
-from gemel.risk.protection.changes import strata_of
-from gemel.risk.protection.information import level_losses
-from gemel.risk.protection.methods import STRENGTHS
+from gemel.risk.protection.changes import STRENGTHS, strata_of
+from gemel.risk.protection.key_table import level_losses
 from gemel.risk.protection.perturbed_keys import perturbed_keys
 from tests.risk.protection.small_files import KEYS, TOWNS, people
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from gemel.risk.report import draw
-from gemel.risk.report.chart_table import tables
+from gemel.risk.report.drawing import tables
 
 
 def _bars(values: list[dict[str, object]]) -> alt.Chart:

@@ -9,10 +9,10 @@ import altair as alt
 import pytest
 from jinja2 import UndefinedError
 
-from gemel.risk.attribution.report import render as tables_page
-from gemel.risk.identification.report import render as records_page
 from gemel.risk.report import draw, page, rendered, write_page
-from gemel.risk.report.palette import COLOURS, TEAL
+from gemel.risk.report.attribution import render as tables_page
+from gemel.risk.report.drawing import COLOURS, TEAL
+from gemel.risk.report.identification import render as records_page
 
 
 @pytest.fixture(scope="module")

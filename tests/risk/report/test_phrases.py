@@ -6,7 +6,7 @@ import pytest
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.language import in_language
-from gemel.risk.report.phrases import WARNINGS, Phrases
+from gemel.risk.report.page import WARNINGS, Phrases
 
 KNOWN = Phrases(WARNINGS)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.processors import processors
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.special_uniques.suda_kernels import minimal, packed, uniques
+from gemel.risk.identification.suda_kernels import minimal, packed, uniques
 
 _MAX_KEYS = 62  # bits of a subset
 

@@ -8,10 +8,10 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from gemel.risk.protection.policy_decision import decision_words
+from gemel.risk.protection.policy import decision_words
 from gemel.risk.report import draw, rendered
+from gemel.risk.report.drawing import GREY, OCHRE, TEAL
 from gemel.risk.report.page import number, share
-from gemel.risk.report.palette import GREY, OCHRE, TEAL
 
 # The report's charts, drawn as inline SVG on this machine.
 
@@ -146,7 +146,9 @@ def render(report: Mapping[str, Any]) -> str:
         "bits": sum(row["bits"] for row in report["lost"]),
         "of": sum(row["of"] for row in report["lost"]),
     }
-    return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number, "figure": _figure})
+    return rendered(
+        __package__, "protection.html.j2", shown, filters={"share": share, "number": number, "figure": _figure}
+    )
 
 
 def _calibrated(own: Mapping[str, Any], name: str) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from gemel.risk.report import draw
-from gemel.risk.report.palette import OCHRE, RUST, TEAL
+from gemel.risk.report import draw, rendered
+from gemel.risk.report.drawing import OCHRE, RUST, TEAL
+from gemel.risk.report.page import number
 
-_SHOWN = 25
+_CHARTED = 25
 _FAR = 3.0  # relative to the value; what reaches further is drawn so far
 
 
@@ -20,7 +21,7 @@ def doubt_chart(cells: Sequence[Mapping[str, Any]]) -> Markup:
     rows: list[dict[str, Any]] = []
     for entry in cells:
         size = abs(entry["value"])
-        if len(rows) == _SHOWN or not size or entry["required"] is None:
+        if len(rows) == _CHARTED or not size or entry["required"] is None:
             continue
         low = -_FAR if entry["lower"] is None else (entry["lower"] - entry["value"]) / size
         high = _FAR if entry["upper"] is None else (entry["upper"] - entry["value"]) / size
@@ -52,3 +53,47 @@ def doubt_chart(cells: Sequence[Mapping[str, Any]]) -> Markup:
     )
     words = "What an outsider knows of each risky cell (thin), and the protection it requires (broad)."
     return draw(alt.layer(required, known, truth), "doubt", words)
+
+
+# Put an assessment of magnitude tables into a page.
+
+_SHOWN = 60
+
+
+def render(assessment: Mapping[str, Any]) -> str:
+    """The page for an assessment (the dictionary that `assess` or `assess_published` makes).
+
+    Cells are listed the narrowest doubt first, and only so many: the JSON has them all.
+    """
+    cells = sorted(assessment["suppressed"], key=_doubt)
+    shown = {
+        "a": assessment,
+        "alone": "rules" not in assessment,
+        "cells": cells[:_SHOWN],
+        "hidden": max(0, len(cells) - _SHOWN),
+        "breaches": assessment.get("breaches", [])[:_SHOWN],
+        "chart": doubt_chart(cells) if "rules" in assessment and cells else Markup(""),
+    }
+    return rendered(
+        __package__, "magnitude.html.j2", shown, filters={"number": number, "figure": _figure, "cell": _cell}
+    )
+
+
+def _doubt(entry: Mapping[str, Any]) -> float:
+    """Width of what an outsider knows, relative to its middle."""
+    if entry["lower"] is None or entry["upper"] is None:
+        return float("inf")
+    width = float(entry["upper"] - entry["lower"])
+    middle = abs(float(entry["upper"] + entry["lower"])) / 2
+    return width / middle if middle else 0.0
+
+
+def _cell(described: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {level}" for name, level in described.items()) or "grand total"
+
+
+def _figure(value: float | None) -> str:
+    """A value of a cell: six figures, in thousands."""
+    if value is None:
+        return "no limit"
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:,.4g}"

@@ -9,8 +9,8 @@ import altair as alt
 from markupsafe import Markup
 
 from gemel.risk.report import draw, rendered
+from gemel.risk.report.drawing import OCHRE, TEAL
 from gemel.risk.report.page import number, share
-from gemel.risk.report.palette import OCHRE, TEAL
 
 # The report's charts, drawn as inline SVG on this machine.
 
@@ -75,7 +75,7 @@ def render(assessment: Mapping[str, Any]) -> str:
         "chart": sap_chart(sap) if sap["computed"] else Markup(""),
         "most": _SHOWN,
     }
-    return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number})
+    return rendered(__package__, "attribution.html.j2", shown, filters={"share": share, "number": number})
 
 
 def _exposure(cell: Mapping[str, Any]) -> tuple[int, int]:

@@ -1,11 +1,16 @@
-"""Options of ``gemel risk protect`` that hold names, or names with values."""
+"""Values of options of `gemel risk`: pairs, lists, shares, and the form of what is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
+import typer
+
 from gemel.common.errors import parameter
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.typed_table import read_as
 
 Value = TypeVar("Value")
 
@@ -68,3 +73,13 @@ def given(shares: Mapping[str, float | None]) -> dict[str, float]:
 def searched(shares: Mapping[str, float | None]) -> tuple[str, ...]:
     """Names of those that are to be searched."""
     return tuple(name for name, share in shares.items() if share is None)
+
+
+# How the files of a command are read, stated before anything is computed from them.
+
+
+def show_form(*paths: Path | None, csv: CsvOptions) -> None:
+    """State on standard error how CSV files are read that are not plain UTF-8 with commas."""
+    for path in paths:
+        if path is not None and (line := read_as(path, csv)):
+            typer.echo(line, err=True)
