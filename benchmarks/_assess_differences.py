@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._built_population import SMALL, built
-from gemel.carole.assessment import Combined
+from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.differences import EarlierRelease, differences
 from gemel.carole.assessment.publication import base_table, publication
 from gemel.carole.assessment.released_counts import coding, counted

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import KEY as SEED
 from benchmarks._in_process import signed
-from gemel.carole.assessment import Combined, combine
+from gemel.carole.assessment.combined import Combined, combine
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.extended_latent import BayesFactors, ExtendedSettings, Values, Variable, WeightedPairs
@@ -21,7 +21,7 @@ from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.drivers import driver_network
 from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification
 from gemel.custodian.encoding.categories import labels_by_code
-from gemel.risk.models import JointDistribution, JointVariable
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
 
 ROLES = {
     "SocioEcon": "key",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
-from gemel.risk.identification import dis
+from gemel.risk.identification.file_level import dis
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
 SAMPLES = 1_000

@@ -17,7 +17,7 @@ from gemel.carole.engine.latent.reported_joint import reported_joint
 from gemel.common.parties import Side
 from gemel.common.specification import ReleaseSpec, Requested
 from gemel.coordinator.demonstration.people.insured import KEY
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 GRANTED = ReleaseSpec(joint="bob")
 

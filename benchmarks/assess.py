@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmarks import DOCS
 from benchmarks._assess_differences import lines
 from benchmarks._built_population import FEW, SMALL, WIDE, Trait, built
-from gemel.carole.assessment import AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.common.disclosure_measures import MEASURES
 
 BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.risk.models import draw_graph
+from gemel.risk.models.pictures import draw_graph
 from gemel.risk.report.drawing import PAPER, RUST, TEAL, draw
 from research._smith2011_printed import BAND_NAMES, STATED, TABLES
 from research.smith2011 import interval

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.attribution import Release, Table, Variable, publish
+from gemel.risk.attribution.release import Release, Table, Variable, publish
 from gemel.risk.attribution.sap import Curve, exhausted, sap
 
 

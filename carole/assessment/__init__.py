@@ -8,9 +8,3 @@ kinds of risk; `invented_records`: what a custodian may have made up; `options`:
 `accumulated`: what earlier releases add. `protected`: what is coarsened where a limit is breached, by the search of
 `coarsening_search` over the `ladders` that the specification allows. Codes only, never labels.
 """
-
-from gemel.carole.assessment.combined import Combined, combine, combine_coded
-from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
-from gemel.carole.assessment.invented_records import near_copies_warnings
-
-__all__ = ["Assessment", "AssessmentContext", "Combined", "assess", "combine", "combine_coded", "near_copies_warnings"]

@@ -26,15 +26,7 @@ class Accumulated:
 
 
 def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
-    """Collect the results of earlier reports.
-
-    Parameters
-    ----------
-    reports
-        Documents of the releases so far, oldest first.
-    variables
-        Names of the variables of the combined output now.
-    """
+    """Collect the results of earlier reports."""
     largest: dict[str, float] = {}
     tables: list[PublishedTable] = []
     gone: set[str] = set()

@@ -119,13 +119,7 @@ SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
 
 
 def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Supposed] = ()) -> Attribution:
-    """The measures of all sensitive variables; none where there is no such variable.
-
-    Parameters
-    ----------
-    cases
-        Which links are true, by everything that is possible; none: all are.
-    """
+    """The measures of all sensitive variables; none where there is no such variable."""
     names = combined.with_role("sensitive")
     if not names:
         return Attribution({}, [])
@@ -161,15 +155,7 @@ def by_variable(
     cases: Sequence[Supposed] = (),
     groups: Groups | None = None,
 ) -> dict[str, Learnt]:
-    """What the key groups disclose about every sensitive variable.
-
-    Parameters
-    ----------
-    cases
-        Which links are true, by everything that is possible; none: all are.
-    groups
-        By default those of `keys`; others where keys are recoded.
-    """
+    """What the key groups disclose about every sensitive variable."""
     pairs = combined.pair_codes
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
@@ -207,10 +193,6 @@ def learnt(
         Codes of the linked records and of the pairs; -1 where missing: these carry no information.
     weight
         Link probability of each pair.
-    true
-        Probability that each linked record is of one person, once for everything that is possible; none: all are.
-    possible
-        Which pairs are matches, for the interval of the gain; none: it has none.
 
     Notes
     -----

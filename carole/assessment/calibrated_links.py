@@ -126,16 +126,8 @@ class CalibratedLinks:
 
     Parameters
     ----------
-    law
-        Fitted to the thinned combinations.
     row : ndarray of int64, shape (n_cells,)
         Where the law has the predictors of each combination.
-    combinations
-        Those of all links.
-    true
-        True links expected, n.
-    parameters : ndarray of float64
-        Of the law; others than the fitted ones show how far it may be wrong.
     """
 
     law: Crowding = field(repr=False)
@@ -185,8 +177,6 @@ class CalibratedLinks:
             Combination of each link that is asked for.
         probability : ndarray of float64, shape (n_requested,)
             That it is true.
-        population
-            People, N.
         """
         thinned, mu, a, c = self._rows(of_link, probability, population)
         chance = np.exp(-a * np.log1p(c / (a / mu + 1.0)))

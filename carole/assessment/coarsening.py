@@ -13,10 +13,12 @@ from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.ladders import Ladder, Levels
 from gemel.common.specification import Specification
 from gemel.common.specification.model.assessment import PublishedTable
-from gemel.risk.models import FittedModel, Graph, JointDistribution, JunctionTree
 from gemel.risk.models.counts import total_by_row
 from gemel.risk.models.factors import Factor
-from gemel.risk.models.graphs import members
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Graph, members
+from gemel.risk.models.joint_distribution import JointDistribution
+from gemel.risk.models.junction_trees import JunctionTree
 
 
 def coarsened_output(combined: Combined, ladders: Sequence[Ladder], levels: Levels) -> Combined:

@@ -37,14 +37,8 @@ class Tried:
 
     Attributes
     ----------
-    levels
-        How coarse each variable with a ladder is.
-    cost
-        Information lost, in variables.
     excess
         By how much the judged measures are above their limits, summed; 0 where every limit holds.
-    breaches
-        The measures above their limits.
     """
 
     levels: Levels
@@ -81,13 +75,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Costs:
-    """The information in each variable at each level, in bits by linked record.
-
-    Attributes
-    ----------
-    bits
-        By ladder and level.
-    """
+    """The information in each variable at each level, in bits by linked record."""
 
     bits: tuple[tuple[float, ...], ...]
 

@@ -37,8 +37,6 @@ class Combined:
 
     Parameters
     ----------
-    variables
-        As the specification lists them.
     alice, bob : ndarray of int32, shape (n_rows, n_variables)
         Codes of every row of the two files; -1 where missing, and for all variables that only the other file holds.
     row_a, row_b : ndarray of int64, shape (n_links,)

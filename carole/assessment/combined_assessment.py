@@ -40,7 +40,7 @@ from gemel.common.progress import Progress
 from gemel.common.specification import Specification, specification_digest
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.notes.granted_variables import granted_columns
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 # The memory of an assessment, computed before it is allocated.
 #
@@ -68,17 +68,7 @@ TABLE_CELL_BYTES = 200
 
 
 def needed(combined: Combined, policy: AssessmentSpec, *, modelled: bool = False) -> int:
-    """Bytes that an assessment needs, without the search for minimal sample uniques.
-
-    Parameters
-    ----------
-    combined
-        The combined output.
-    policy
-        With the tables to be published.
-    modelled
-        Whether the run has a joint model.
-    """
+    """Bytes that an assessment needs, without the search for minimal sample uniques."""
     variables = len(combined.variables)
     rows = len(combined.alice) + len(combined.bob)
     pairs = len(combined.pair_a)
@@ -132,8 +122,6 @@ class Assessment:
     ----------
     document
         Ready for JSON; docs/assessment.md describes it.
-    report
-        The document as stored.
     judged
         By measure, the value that is compared with its limit.
     breaches
@@ -208,8 +196,6 @@ def assess(
 
     Parameters
     ----------
-    combined
-        The combined output.
     spec
         With its section `assessment`.
     context

@@ -58,9 +58,6 @@ class LogTotal:
 
     Attributes
     ----------
-    value
-    below, above
-        Standard errors downwards and upwards.
     by_formula
         Weight of Pitman's formula in it, 0 to 1.
     """
@@ -189,8 +186,6 @@ class Supposed:
 
     Attributes
     ----------
-    links
-        Which links are true.
     laws
         Of how many people share the combinations of the true ones.
     others
@@ -232,8 +227,6 @@ class Believed:
 
     Attributes
     ----------
-    halves
-        Key values of the links.
     probabilities
         Link probabilities that are possible, the model's first.
     populations
@@ -246,15 +239,7 @@ class Believed:
 
     @classmethod
     def of(cls, combined: Combined, fraction: Fraction, linkage: LinkageDocument | None) -> Believed:
-        """Of a combined output.
-
-        Parameters
-        ----------
-        fraction
-            Share of the population that is in both files, whether linked or not.
-        linkage
-            The run's decision, with what it expects to have missed and the estimates of its quality.
-        """
+        """Of a combined output."""
         halves = Halves.of(combined)
         probabilities = possible_probabilities(combined, linkage)
         expected = None if linkage is None else linkage.expected
@@ -302,15 +287,6 @@ def unique_links(cases: Sequence[Supposed]) -> Measure:
 def with_interval(counted: Counted, cases: Sequence[Supposed], method: str) -> Measure:
     """A share of the links with its interval.
 
-    Parameters
-    ----------
-    counted
-        Which links.
-    cases
-        Everything that is possible, the most likely first.
-    method
-        In words.
-
     Notes
     -----
     Distances are taken between logarithms, those of different causes put together by their squares.
@@ -345,8 +321,6 @@ def own_matches(counts: NDArray[np.int64], frequency: NDArray[np.int64], fractio
         Records of each combination of the file.
     frequency : ndarray of int64, shape (n_records,)
         Those with the combination of each of the records sought.
-    fraction
-        Share of the population that is in the file.
     """
     fit, requested = fit_pitman(Spectrum.of(counts)), Spectrum.of_records(frequency)
     n = len(frequency)

@@ -20,7 +20,6 @@ def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping
 
     Parameters
     ----------
-    spec
     linkage
         Of the run; None where it is not known.
 

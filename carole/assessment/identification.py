@@ -147,10 +147,6 @@ def identification(
     ----------
     combined, fractions
         The combined output, and each file's share of the population.
-    left
-        Memory and threads for the search for minimal sample uniques.
-    linkage
-        The run's decision, with the estimates of its quality.
 
     Notes
     -----

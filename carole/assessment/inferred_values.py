@@ -19,7 +19,7 @@ from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.false_links import estimated_precision
 from gemel.carole.assessment.measures import CONFIDENCE, Measure
 from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 _STEPS = 60
 """Of bisection for the change of odds."""
@@ -31,8 +31,6 @@ class SensitiveValues:
 
     Parameters
     ----------
-    name
-        The variable.
     values : ndarray of int32, shape (n_records,)
         As the combined output has it; -1 where missing.
     elsewhere : ndarray of float64, shape (n_records, n_levels)
@@ -40,8 +38,6 @@ class SensitiveValues:
         has not brought the value.
     unknown : ndarray of float64, shape (n_records, n_levels)
         What it says where the value is missing: given all keys.
-    hangs : bool
-        Whether value and keys are of two files, so that a false link brings another person's value.
     """
 
     name: str
@@ -96,8 +92,6 @@ def known(
     ----------
     codes : ndarray of int32, shape (n_records, n_variables)
         By the combined output's variables.
-    names
-        The variables that are known; those that the joint distribution has not as categories are left out.
     """
     found = np.full((len(codes), len(joint.variables)), -1, dtype=np.int32)
     for place, variable in enumerate(joint.variables):

@@ -23,7 +23,7 @@ from gemel.carole.assessment.measures import Measure
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 # The released joint distribution as a disclosure: what it tells of a person who is known to be among the linked.
 #
@@ -55,15 +55,8 @@ def released_joint(
     ----------
     joint
         In codes; None: the run has none, and none is released.
-    sensitive
-        The sensitive variables.
     probabilities
         Link probabilities that are possible (`possible_probabilities`).
-
-    Returns
-    -------
-    ReleasedJoint
-        Empty where none is released, or nothing is sensitive.
     """
     policy = spec.assessment
     recipients = [side for side in Side if spec.release.joint_to(side)]
@@ -257,14 +250,9 @@ def joint_model(
 
     Parameters
     ----------
-    combined
-    spec
-        With its section `assessment`.
     joint
         The run's joint distribution in codes. None where it has none, or all keys stand alone: the expected frequencies
         of the values then stand for it.
-    linkage
-        The run's decision, with the estimates of its quality.
     """
     names = combined.with_role("sensitive")
     if spec.latent is None or spec.assessment is None or not names:

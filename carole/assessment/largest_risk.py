@@ -40,12 +40,8 @@ def largest_risk(cells: Cells, chance: NDArray[np.float64], cases: Sequence[Supp
 
     Parameters
     ----------
-    cells
-        Combinations of key values, with the model's estimates for each.
     chance : ndarray of float64, shape (n_records,)
         Probability by the model that each record is matched to its person.
-    cases
-        Which links are true and how many people there are, by everything that is possible; the most likely first.
     fraction
         Sampling fraction that the model's estimates are by.
 
@@ -122,8 +118,6 @@ def by_model(cells: Cells, rate: NDArray[np.float64], probability: NDArray[np.fl
         Expected people of each combination outside the file.
     probability : ndarray of float64, shape (n_records,)
         That each link is true.
-    more
-        What all rates are multiplied by.
     """
     doubt = np.log1p(-np.minimum(probability, 1.0 - 1e-15))
     any_true = -np.expm1(np.bincount(cells.of_record, doubt, len(cells.counts)))

@@ -17,21 +17,7 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of a release.
-
-    Attributes
-    ----------
-    value
-        0 to 1.
-    method
-        How it was computed, with its parameters.
-    lower, upper
-        Interval of confidence `CONFIDENCE`, where there is one.
-    no_interval
-        Where there is none: why the value needs none.
-    limits_value
-        Whether a limit is on the value itself, whatever its interval.
-    """
+    """One measure of a release."""
 
     value: float
     method: str

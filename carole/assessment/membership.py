@@ -34,15 +34,6 @@ def membership(
 ) -> Membership:
     """What each custodian learns about which of its people are in the other's file.
 
-    Parameters
-    ----------
-    release
-        Who receives what: without links nothing is disclosed.
-    doubt
-        Probability of error below which a membership counts as disclosed.
-    linkage
-        The run's decision, with the estimates of its quality.
-
     Notes
     -----
     A record is shown to be of a member by what is released, exactly; whether it is one hangs on its links. The measure
@@ -66,13 +57,7 @@ def membership(
 def _shown(
     combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[NDArray[np.float64]]
 ) -> Measure:
-    """Expected share of a custodian's records that the release shows, rightly, to be in the other's file.
-
-    Parameters
-    ----------
-    possible
-        Probabilities of the links that are possible, those that are released first.
-    """
+    """Expected share of a custodian's records that the release shows, rightly, to be in the other's file."""
     alice = side is Side.ALICE
     rows, n = (combined.row_a, len(combined.alice)) if alice else (combined.row_b, len(combined.bob))
     if not n or grant not in ("links", *_PROBABILITIES):

@@ -61,16 +61,6 @@ def options(
         Of the key variables; None: nothing to recode.
     believed
         What is possible of the links; None with `model`.
-    measures
-        The present measures.
-    learnt
-        What is disclosed about each sensitive variable.
-    members
-        What each custodian learns about the other's file, from `membership`.
-    earlier
-        What earlier releases add.
-    by_joint
-        The measures by the joint model, which no recoding of keys changes here: it would need another fit.
     """
     found: list[dict[str, Any]] = []
     if model is not None and believed is not None:

@@ -25,7 +25,7 @@ from gemel.carole.assessment.measures import excess
 from gemel.carole.assessment.released_counts import unpack
 from gemel.common.documents.assessment_document import AssessmentDocument
 from gemel.common.specification import Specification, specification_digest
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 UNCHANGED = ("members_disclosed", "near_copies", "unlinked", "false_links")
 """Measures that no coarsening of variables changes: they are of rows and links."""
@@ -83,8 +83,6 @@ def protected(
 
     Parameters
     ----------
-    combined, spec, joint
-        The output as it is.
     assess
         Assesses it, and what is made of it.
     earlier

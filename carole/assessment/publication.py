@@ -52,17 +52,7 @@ class Publication:
 def publication(
     combined: Combined, tables: Sequence[PublishedTable], earlier: Sequence[PublishedTable], known: int
 ) -> Publication:
-    """The probability of recovery, from the tables to be published and those of earlier releases.
-
-    Parameters
-    ----------
-    tables
-        To be published.
-    earlier
-        Published before, over variables that the combined output still has.
-    known
-        Number of known people.
-    """
+    """The probability of recovery, from the tables to be published and those of earlier releases."""
     listed = [(table, False) for table in tables] + [(table, True) for table in earlier if table not in tables]
     if not listed:
         return Publication({}, [], ())

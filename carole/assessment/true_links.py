@@ -53,8 +53,6 @@ class Halves:
         Pairs that came near to a link.
     probability : ndarray of float64, shape (n_links,)
     other_probability : ndarray of float64, shape (n_others,)
-    combinations
-        Of the links.
     """
 
     links: Rows = field(repr=False)
@@ -112,10 +110,6 @@ class TrueLinks:
         That it is true, given its link probability and how often its combination occurs.
     of_link : ndarray of int64, shape (n_links,)
         Its combination (`Halves.combinations`).
-    alike
-        Share of the false links whose halves go together as those of true links, rho.
-    spread
-        Its standard deviation.
     """
 
     frequency: NDArray[np.int64] = field(repr=False)

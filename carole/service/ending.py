@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gemel.carole.assessment import AssessmentContext, Combined, assess
-from gemel.carole.assessment.combined_assessment import Assessment
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.differences import EarlierRelease
 from gemel.carole.assessment.ladders import Ladder
 from gemel.carole.assessment.protected import Protected, protected
@@ -24,7 +24,7 @@ from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.logging_setup import log
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 
 def end_run(

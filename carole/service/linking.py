@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gemel.carole.assessment import combine, near_copies_warnings
+from gemel.carole.assessment.combined import combine
+from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import link
 from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
 from gemel.carole.engine.documents.run_documents import findings
@@ -29,7 +30,7 @@ from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 
 def carry_out(

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import near_copies_warnings
+from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Contribution, compare
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.near_copies import near_copies

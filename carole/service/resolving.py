@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import combine_coded
+from gemel.carole.assessment.combined import combine_coded
 from gemel.carole.engine.decision.coded_links import Expected
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.near_copies import near_copies
@@ -47,7 +47,7 @@ from gemel.common.rpc.session_rows import row_part
 from gemel.common.specification import Specification
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 # The first half of a run in mode shared: computed with the coordinator and a steward, of which Carole sees the counts.
 #

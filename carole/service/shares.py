@@ -40,7 +40,7 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Members
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import rechunked
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 _ID_BYTES = 8
 

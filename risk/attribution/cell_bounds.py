@@ -42,8 +42,6 @@ class Bounds:
         Whether a feasible table is proven to attain the bound.
     method
         How they were found, in words.
-    seconds
-        Time taken.
     """
 
     lower: NDArray[np.int64]
@@ -81,8 +79,6 @@ def bounds(
 
     Parameters
     ----------
-    release
-        The release.
     method
         ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
         ``extended``: the same with search, tight. ``programming``: integer programming, tight. ``auto``: by

@@ -107,8 +107,6 @@ class Ranges:
 
     Attributes
     ----------
-    counts : ndarray of int64
-        True counts.
     low, high : pair of ndarrays of int64
         Lower and upper bound of each count, as they are where all random draws went down, and where all went up.
         Without random draws both are the same.
@@ -190,8 +188,6 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
 
     Parameters
     ----------
-    former, latter
-        Of one shape.
     targets
         Axes of the variables that must not be learnt.
 

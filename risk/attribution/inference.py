@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.models import FittedModel
+from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.queries import divergence_terms
 
 Floats = NDArray[np.float64]
@@ -80,12 +80,6 @@ def beliefs(
 
     Parameters
     ----------
-    model
-        Fitted to whatever the intruder has; its full joint table is never formed.
-    sensitive
-        The sensitive variable.
-    keys
-        The key variables.
     values : ndarray of int64, shape (n_records, n_keys)
     true : ndarray of int64, shape (n_records,)
         The records' own levels, to judge the claims.

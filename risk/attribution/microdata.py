@@ -159,10 +159,6 @@ class Attributions:
         A level that occurs in the file does not occur in the class.
     approximate : ndarray of bool, shape (n_classes, n_levels)
         The level's share in the class reaches the threshold, and exceeds its share in the file.
-    threshold
-        The share requested.
-    groups
-        The classes.
     """
 
     positive: NDArray[np.bool_]

@@ -19,17 +19,7 @@ from gemel.risk.attribution.release import Published, Release, axis_of, block_ce
 def recoded_bounds(
     release: Release, members: dict[str, Sequence[int]], *, seconds: float | None = None
 ) -> tuple[int, int, bool]:
-    """Tight bounds of one cell of any recoded or marginal table.
-
-    Parameters
-    ----------
-    release
-        The release.
-    members
-        Level numbers for each variable that is not summed out.
-    seconds
-        Time allowed.
-    """
+    """Tight bounds of one cell of any recoded or marginal table."""
     covered: list[Sequence[int]] = [tuple(range(v.size)) for v in release.variables]
     for name, levels in members.items():
         covered[axis_of(release.variables, name)] = tuple(levels)
@@ -65,8 +55,6 @@ class Posterior:
     counts : ndarray of int64, shape (n,)
         Possible counts, ascending.
     probabilities : ndarray of float64, shape (n,)
-    used
-        Names of the tables whose counts entered the product; the others entered by the bounds only.
     """
 
     counts: NDArray[np.int64]
@@ -129,26 +117,7 @@ def posterior(
     sums: bool = False,
     terms: bool = False,
 ) -> Posterior:
-    """Naive Bayes posterior of a queried count.
-
-    Parameters
-    ----------
-    release
-        Any mix of samples and exact or protected tables.
-    query
-        The cell: level number of each of its variables.
-    within
-        The range of the count: from the samples alone, naive, tight (integer programming), or given.
-    sums
-        Use also tables whose protected counts *add up* to the queried one, by convolution of each count's posterior.
-    terms
-        Use also tables in one of whose protected counts the queried one is *a term*, the other terms being unknown.
-
-    Raises
-    ------
-    GemelError
-        If no count in the range has a positive probability, or the range is empty.
-    """
+    """Naive Bayes posterior of a queried count."""
     if within == "tight":
         lower, upper, _ = recoded_bounds(release, {n: [k] for n, k in query.items()})
     elif isinstance(within, str):

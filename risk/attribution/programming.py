@@ -180,14 +180,7 @@ def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None,
 
 
 def feasible_table(rules: System, seconds: float | None = None) -> NDArray[np.int64] | None:
-    """Some table that satisfies the constraints, or None when there is none.
-
-    Raises
-    ------
-    Undecided
-        When time ran out; and at once, with a time limit, for systems too large to keep to it, unless the linear
-        relaxation decides it.
-    """
+    """Some table that satisfies the constraints, or None when there is none."""
     if seconds is not None and rules.cells > LARGEST:
         relaxed = _solve(rules, np.zeros(rules.cells), seconds, whole=False)
         if relaxed.table is None and relaxed.status != "infeasible":
@@ -254,17 +247,10 @@ def programme_bounds(
 
     Parameters
     ----------
-    rules
-        A feasible system.
     targets
         Blocks of cells (flat numbers); by default each cell by itself.
-    outer
-        Valid bounds already known, for example from the shuttle algorithm: a programme is only run where they have not
-        been seen attained.
     witnesses : ndarray of int64, shape (n, n_cells)
         Feasible tables already known.
-    seconds
-        For all programmes together; what is left unproven keeps its outer bound and is reported as not tight.
     progress
         Called with the share of the bounds that is final.
     """

@@ -171,8 +171,6 @@ class Published:
         One for each of its variables; none for a published total.
     counts : ndarray of int64
         Published counts, `UNPUBLISHED` where withheld.
-    law
-        The law of its cells.
     intervals
         Where the table publishes ranges (interval publication): lower and upper bounds, shaped as `counts`.
     """
@@ -256,8 +254,6 @@ class Release:
         What is published, names all different.
     truth
         The true base table, where the assessor has it. Bounds and posteriors never look at it.
-    name
-        For reports.
     """
 
     variables: tuple[Variable, ...]

@@ -171,13 +171,7 @@ class Lattice:
 
 
 def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lattice:
-    """The lattice of a release: of the kind requested, or of the largest kind that has room.
-
-    Raises
-    ------
-    GemelError
-        If not even the smallest kind has room.
-    """
+    """The lattice of a release: of the kind requested, or of the largest kind that has room."""
     published: list[set[int]] = [set() for _ in release.variables]
     names = [v.name for v in release.variables]
     for table in release.tables:
@@ -229,14 +223,8 @@ class Shuttled:
 
     Parameters
     ----------
-    lattice
-        What the axes of the bounds are.
     lower, upper : ndarray of int64, shape ``lattice.shape``
         Valid bounds; `laws.INFINITE` where there is none.
-    sweeps
-        How many were made.
-    exhausted
-        Whether the last one changed nothing (False when time ran out).
     """
 
     lattice: Lattice
@@ -261,19 +249,8 @@ def shuttle(
 
     Parameters
     ----------
-    release
-        Exact, protected and sampled tables.
     over
         The recoded cells to iterate over; by default the largest family that has room.
-    seconds
-        Stop after so long, but not before the first sweep; the bounds are valid then, too.
-    progress
-        Called with the number of the sweep and how many bounds it tightened.
-
-    Raises
-    ------
-    Contradiction
-        If some lower bound passes its upper bound. (Some contradictions are only found by `programming`.)
 
     Notes
     -----

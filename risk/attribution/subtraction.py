@@ -42,8 +42,6 @@ class Subtraction:
         Pointwise confidence limits; equal to the curve where it is exact.
     method
         ``closed form``, ``exact recursion`` or ``Monte Carlo``, with its size.
-    exact
-        Whether there is no sampling error.
     """
 
     curve: Curve

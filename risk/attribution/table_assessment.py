@@ -34,10 +34,6 @@ class Match:
     ----------
     cell
         Level number of each variable the samples share.
-    posterior
-        Of the population's count there.
-    truth
-        The population's count, where it is known.
     """
 
     cell: dict[str, int]
@@ -171,12 +167,8 @@ def assess(
     release
         With its truth for the subtraction attribution probability and the cost in utility; without it for what an
         intruder can deduce and infer.
-    seed
-        Of Monte Carlo.
     seconds
         Allowed for the bounds.
-    draws, effort
-        See `subtraction.retightened_sap`.
     known
         Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
     threshold

@@ -14,7 +14,8 @@ from gemel.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from gemel.risk.attribution.inference import Beliefs
-    from gemel.risk.models import GammaPrior, SearchResult
+    from gemel.risk.models.precision_search import GammaPrior
+    from gemel.risk.models.result import SearchResult
 
 
 def models(
@@ -53,15 +54,12 @@ def models(
     from gemel.risk.attribution.microdata import encode
     from gemel.risk.attribution.reader import read_columns
     from gemel.risk.commands.option_values import show_form
-    from gemel.risk.models import (
-        HyperDirichlet,
-        SparseCounts,
-        draw_junction_tree,
-        draw_result,
-        fit,
-        search,
-        search_precision,
-    )
+    from gemel.risk.models.counts import SparseCounts
+    from gemel.risk.models.defaults import search
+    from gemel.risk.models.fitted import fit
+    from gemel.risk.models.pictures import draw_junction_tree, draw_result
+    from gemel.risk.models.precision_search import search_precision
+    from gemel.risk.models.scores import HyperDirichlet
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
@@ -114,7 +112,7 @@ def models(
 
 def _gamma_prior(text: str) -> GammaPrior:
     """The prior that an option names."""
-    from gemel.risk.models import GammaPrior
+    from gemel.risk.models.precision_search import GammaPrior
 
     try:
         shape, rate = (float(part) for part in text.split(","))

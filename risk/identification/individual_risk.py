@@ -275,13 +275,7 @@ class Units:
         return np.asarray(np.bincount(self.of_record, weights, len(self.first)) / self.sizes)
 
     def constant(self, codes: NDArray[np.int32], name: str) -> NDArray[np.int32]:
-        """A key of units, shape (n_units,): the one value that all members of each share.
-
-        Raises
-        ------
-        GemelError
-            Members of a unit differ.
-        """
+        """A key of units, shape (n_units,): the one value that all members of each share."""
         own = codes[self.first]
         differing = np.unique(self.of_record[codes != own[self.of_record]])
         if len(differing):

@@ -78,8 +78,6 @@ class KeyFile:
 
     Parameters
     ----------
-    names
-        The key variables.
     labels
         The levels of each, in the order of their codes.
     codes : ndarray of int32, shape (n_records, n_keys)

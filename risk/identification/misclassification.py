@@ -47,8 +47,6 @@ def swapping_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
     ----------
     counts : array of shape (n_levels,)
         Records at each level.
-    rate
-        Share of the records that are swapped.
 
     Returns
     -------
@@ -139,10 +137,6 @@ def misclassification_risk(
         labels: ``theta[observed, true]``.
     model
         A log-linear model of the perturbed file.
-
-    Returns
-    -------
-    MisclassificationRisk
 
     Notes
     -----
@@ -247,8 +241,6 @@ class Perturbation:
     ----------
     swapped
         Key variables whose values were swapped, and the share of records that were.
-    theta
-        Key variables with a matrix of their own: for each true level what is observed.
     """
 
     swapped: Mapping[str, float] = field(default_factory=dict)

@@ -61,12 +61,6 @@ class Diversity:
 
     Parameters
     ----------
-    distinct, entropy, recursive
-        The largest l of distinct, entropy and recursive (c, l)-diversity.
-    below
-        For each l the records in classes with fewer than l levels.
-    t
-        The smallest t for which the file is t-close, with all levels as far apart.
     t_ordered
         The same with levels in order; None where they have none.
     """
@@ -92,12 +86,8 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
 
     Parameters
     ----------
-    file
-        The records.
     values : column of shape (n_records,)
         The sensitive value of each record; a missing one is a level of its own.
-    name
-        Of the variable, for errors.
 
     Notes
     -----
@@ -130,17 +120,6 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
 
 def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0, ls: Sequence[int] = LS) -> Diversity:
     """l-diversity and t-closeness of a file for one sensitive variable.
-
-    Parameters
-    ----------
-    groups
-        The classes.
-    ordered
-        The levels have an order, so that t-closeness by their distance has a meaning.
-    c
-        Of recursive (c, l)-diversity.
-    ls
-        For which l records are counted.
 
     References
     ----------

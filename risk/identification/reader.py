@@ -43,11 +43,6 @@ def read_theta(given: Sequence[str]) -> dict[str, Stated]:
     ----------
     given
         Each a path of a YAML or JSON file, or ``KEY=PATH`` of a CSV file.
-
-    Raises
-    ------
-    GemelError
-        A file that is not there or no matrix; a variable given twice.
     """
     found: dict[str, Stated] = {}
     for each in given:

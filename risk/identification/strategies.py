@@ -30,11 +30,6 @@ class Frequencies:
     Parameters
     ----------
     f, F : ndarray of int64, shape (n_cells,)
-
-    Raises
-    ------
-    GemelError
-        A sample count above the population's, or no person at all.
     """
 
     f: NDArray[np.int64] = field(repr=False)
@@ -77,8 +72,6 @@ class Attack:
 
     Parameters
     ----------
-    strategy
-        Its name.
     direction
         From which side the target is chosen.
     targets

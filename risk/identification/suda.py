@@ -37,18 +37,12 @@ class MinimalUniques:
 
     Parameters
     ----------
-    names
-        The key variables.
-    n_records
-        Records of the file.
     uniques : ndarray of int64, shape (n_uniques,)
         The sample uniques: records alone on all keys together.
     offsets : ndarray of int64, shape (n_uniques + 1,)
         Where the minimal uniques of each begin.
     subsets : ndarray of int64, shape (n_msu,)
         Sets of keys; bit q is key q.
-    max_size
-        Largest size looked for.
     """
 
     names: tuple[str, ...]

@@ -164,26 +164,16 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
     candidate : ndarray of uint8, shape (n_cells,)
         1 for a combination that one record has and no other agrees with.
     levels : ndarray of int64, shape (n_keys,)
-    highest
-        The highest key of the subsets to be searched.
     part, parts
         Of the classes of the highest key only each `parts`-th, from number `part` on: tasks that share no record.
-    maximum
-        Largest size of a subset.
     held : ndarray of int64, shape (n_tasks,)
         What each task has found, as far as it has reported: this one writes its own.
-    task
-        Number of this task.
-    limit
-        What all tasks may find together; more, and the search stops.
 
     Returns
     -------
     cells : ndarray of int32, shape (n_found,)
     subsets : ndarray of int64, shape (n_found,)
         Keys as bits.
-    complete : bool
-        Whether the limit was kept.
     """
     n_keys, n = len(levels), len(rows)
     items = np.empty(3 * n + 16, dtype=np.int32)
@@ -299,10 +289,6 @@ def minimal(offsets, kept, of_cell, found):  # type: ignore[no-untyped-def]  # c
     ----------
     offsets : ndarray of int64, shape (n_cells + 1,)
         Where the subsets of each combination begin in `kept`.
-    kept : ndarray of int64
-        Minimal uniques so far.
-    of_cell, found
-        Of `uniques`; no subset comes before its own subsets.
     """
     n = len(offsets) - 1
     begin = np.zeros(n + 1, dtype=np.int64)

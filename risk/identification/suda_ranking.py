@@ -30,8 +30,6 @@ class SudaScores:
     ----------
     minimal_uniques
         What was scored.
-    kind
-        ``is`` or ``suda``.
     scores : ndarray of float64, shape (n_records,)
         0 for records that are no sample unique.
     dis
@@ -130,14 +128,10 @@ def suda_scores(
 
     Parameters
     ----------
-    file
-        The records.
     kind
         ``is``: the sum of :math:`(ATT - s)!` over minimal uniques of size s; a unique none of whose minimal uniques is
         within the size limit gets 1, as if it were unique on all keys only. ``suda``: the score of 2002, the sum of
         :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
-    max_size
-        Of `minimal_uniques`.
     found
         Minimal uniques of this file found before.
 

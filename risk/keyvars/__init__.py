@@ -6,23 +6,3 @@ it. environment: forms, variables and groups, and every question about them. doc
 codebook: forms from CSV. linkage: two forms' categories brought to the finest common ones; insertion: into a
 specification. pictures: graphs and curves, drawn.
 """
-
-from gemel.risk.keyvars.aggregation import AggregationGraph
-from gemel.risk.keyvars.analysis import Course, HarmonisationGraph, Step, course
-from gemel.risk.keyvars.environment import Environment, Finding, Form
-from gemel.risk.keyvars.intervals import extend, read_interval
-from gemel.risk.keyvars.variables import Variable
-
-__all__ = [
-    "AggregationGraph",
-    "Course",
-    "Environment",
-    "Finding",
-    "Form",
-    "HarmonisationGraph",
-    "Step",
-    "Variable",
-    "course",
-    "extend",
-    "read_interval",
-]

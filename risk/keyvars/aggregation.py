@@ -64,22 +64,7 @@ class AggregationGraph:
         return self._named(self.reach[category])
 
     def partition(self, categories: Sequence[str], *, strict: bool = True) -> Partition:
-        """A categorisation as a partition of the leaves.
-
-        Parameters
-        ----------
-        categories
-            Names of categories.
-        strict
-            Whether to refuse what is no categorisation. Otherwise categories that overlap are put together, and leaves
-            of none stand alone, as a sum of graphs makes them; the result means little.
-
-        Raises
-        ------
-        GemelErrors
-            With an error for each category that is not there or named twice, each two that overlap, and all that is
-            missing.
-        """
+        """A categorisation as a partition of the leaves."""
         errors = list(self.issues_of(categories))
         grave = [error for error in errors if error.code is ErrorCode.NOT_FOUND]
         if grave or (strict and errors):
@@ -192,13 +177,7 @@ class AggregationGraph:
         return _sound(dict.fromkeys(names, ()))
 
     def divide(self, category: str, parts: Sequence[str]) -> AggregationGraph:
-        """A leaf divided into new categories, which become leaves.
-
-        Raises
-        ------
-        GemelError
-            If it is no leaf (its parts aggregate to it already), or a name is taken or given twice.
-        """
+        """A leaf divided into new categories, which become leaves."""
         self._known([category])
         if self.children[category]:
             raise parameter(
@@ -216,13 +195,7 @@ class AggregationGraph:
         return _sound(made)
 
     def aggregate(self, name: str, parts: Sequence[str]) -> AggregationGraph:
-        """A new category, put together of others.
-
-        Raises
-        ------
-        GemelError
-            If the name is taken, or the parts are not there, overlap, or are fewer than two.
-        """
+        """A new category, put together of others."""
         self._known(parts)
         self._new([name])
         return _sound({**self.children, name: tuple(parts)})
@@ -241,11 +214,6 @@ class AggregationGraph:
 
         The thesis allows no deletion at all. To take back a category put together of others, of which no other is
         made and which no categorisation has, changes no partition.
-
-        Raises
-        ------
-        GemelError
-            If it is a leaf, a part of another, or in `used_by`.
         """
         self._known([category])
         parents = [name for name, parts in self.children.items() if category in parts]

@@ -40,14 +40,8 @@ class HarmonisationGraph:
 
     Attributes
     ----------
-    nodes : list of Precision
-        In the order of their arrival.
-    observed : list of int
-        The nodes that were inserted, in their order; the others are harmonisations.
     joined : ndarray of int32, shape (n_nodes, n_observed)
         The node that a node harmonises to with one observed.
-    harmonisations : int
-        How many were calculated.
 
     Examples
     --------
@@ -70,11 +64,6 @@ class HarmonisationGraph:
 
     def insert(self, categorisation: Precision) -> int:
         """Add a categorisation and what it brings; its node.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER if there would be more than `MAX_NODES` nodes; the graph is then unchanged.
 
         Notes
         -----
@@ -187,22 +176,6 @@ def min_forms(environment: int, prevalence: float) -> int:
 
 def course(graph: HarmonisationGraph, target: int, counts: Mapping[int, int], environment: int) -> Course:
     """Maximal harmonisations of a target at every prevalence.
-
-    Parameters
-    ----------
-    graph
-        Of a superset of the categorisations concerned.
-    target
-        The node of the target's categorisation.
-    counts
-        How many forms of the environment have each observed node's categorisation; others have none.
-    environment
-        How many forms there are, with or without the variable.
-
-    Returns
-    -------
-    Course
-        Its steps ascend in `forms` and descend in `size`; ties in size are all named.
 
     Notes
     -----

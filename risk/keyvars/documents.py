@@ -53,20 +53,7 @@ def texts_of(environment: Environment) -> dict[str, str]:
 
 
 def environment_of(texts: Mapping[str, str], *, strict: bool = True) -> Environment:
-    """The environment that three texts hold.
-
-    Parameters
-    ----------
-    texts
-        By name of `FILES`.
-    strict
-        Whether categorisations must be such. Otherwise those that are not become `warnings`.
-
-    Raises
-    ------
-    GemelErrors
-        SOURCE, with one error for each issue, its place being the file and the keys that lead to it.
-    """
+    """The environment that three texts hold."""
     reader = _Reader(strict)
     documents = {name: reader.parse(name, texts.get(name, "{}")) for name in FILES}
     environment = Environment()

@@ -58,8 +58,6 @@ class Finding:
         The maximal harmonisation for every N.
     step
         That for `minimum`; None if too few forms have the variable.
-    codes
-        Of the maximal harmonisations.
     """
 
     variable: str
@@ -141,27 +139,7 @@ class Environment:
         categories: Sequence[str],
         values: Mapping[str, str] | None = None,
     ) -> str:
-        """Define in which categories a form has a variable.
-
-        Parameters
-        ----------
-        form, variable
-            Both of the environment.
-        categories
-            A categorisation; none for arbitrary precision.
-        values
-            What the form's data hold, where that is not the categories' names, and the category of each.
-
-        Returns
-        -------
-        str
-            The categorisation's code.
-
-        Raises
-        ------
-        GemelError
-            If it is no categorisation, or a value is of no category of it. Nothing is changed then.
-        """
+        """Define in which categories a form has a variable."""
         here, old = self.form(form), self.variable(variable)
         try:
             made, code, names = old.with_categorisation(categories)
@@ -265,8 +243,6 @@ class Environment:
 
         Parameters
         ----------
-        target
-            The form to match.
         prevalence
             p: the share of the forms, all of them counted, with which the match shall be possible.
         against
@@ -275,16 +251,6 @@ class Environment:
             Of the target; all by default.
         with_target
             Whether the target counts as one of E where it is in it. It is not matched against itself by default.
-
-        Returns
-        -------
-        list of Finding
-            One for each variable.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND for a name that is not there, PARAMETER for a prevalence out of range.
         """
         form = self.form(target)
         others = [self.form(name) for name in dict.fromkeys(self.forms if against is None else against)]

@@ -70,20 +70,6 @@ def extend(
     ----------
     graph
         Of intervals; perhaps empty.
-    categories
-        Intervals that are exhaustive for the range of the graph, in any order.
-
-    Returns
-    -------
-    AggregationGraph
-        Every categorisation of `graph` is one of it and means the same.
-    tuple of str
-        The categories' names in the graph: an interval that is there keeps the name it has.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for a gap, an overlap, or another range than that of the graph.
     """
     selected = {label: read_interval(label, scale) for label in categories}
     if len(selected) < len(categories):

@@ -23,25 +23,7 @@ _ITEM = re.compile(r"(\s*-\s+|\s+)(name|categories|categorisation)\s*:")
 
 
 def insert(text: str, name: str, table: Sequence[CommonCategory], *, replace: bool = False, source: str = "") -> str:
-    """The specification's text with a field's or variable's table; of a variable also its `categories`.
-
-    Parameters
-    ----------
-    text
-        The specification, in block style where the field stands.
-    name
-        Of a field of kind category, or of a variable.
-    table
-        The rows.
-    replace
-        Whether a table, or a variable's other categories, may be replaced.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if nothing has the name, EXISTS if it has another table and `replace` is not given, SPECIFICATION if
-        the result would be no valid specification, or something else would change.
-    """
+    """The specification's text with a field's or variable's table; of a variable also its `categories`."""
     document = read_yaml(text, source, SPECIFICATION_DOCUMENT)
     section, position = _place(document, name, source)
     entries: dict[str, tuple[object, ...]] = {"categorisation": tuple(table)}
@@ -144,23 +126,7 @@ class Common:
 
 
 def common_categories(environment: Environment, variable: str, alice: str, bob: str) -> Common:
-    """The finest categories to which two forms' codings of a variable can be brought.
-
-    Parameters
-    ----------
-    environment
-        Where both forms are.
-    variable
-        The variable.
-    alice, bob
-        Names of the forms that describe the custodians' files.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND for a form or variable that is not there, PARAMETER where nothing is left to compare, or where both
-        forms, or one of a variable that is no interval, take whatever the respondent writes in.
-    """
+    """The finest categories to which two forms' codings of a variable can be brought."""
     known = environment.variable(variable)
     forms = {Side.ALICE: environment.form(alice), Side.BOB: environment.form(bob)}
     codes = {}

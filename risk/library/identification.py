@@ -94,8 +94,6 @@ def identify(
 
     Parameters
     ----------
-    records, fraction, population, missing
-        As for `key_file`.
     keys
         What an intruder may know; or several such key sets, which are assessed alike and compared.
     missing_values

@@ -196,8 +196,6 @@ def protect(
 
     Parameters
     ----------
-    records, keys
-        As for `key_file`.
     fraction
         Sampling fraction, 1 if an intruder may know who is in the file; not with a population.
     population

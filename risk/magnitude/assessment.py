@@ -123,14 +123,6 @@ class Choice:
     ----------
     objective
         ``value``: the least sum of withheld values; ``cells``: the fewest cells.
-    totals
-        Whether sums may be withheld; risky ones are in any case.
-    exact
-        As in `suppression.suppress`.
-    seconds
-        As there.
-    insiders
-        Whether contributors attack, too.
     known_within
         Share of its value within which every attacker knows each withheld cell beforehand; infinite for nothing.
     """
@@ -166,8 +158,6 @@ def assess(
     ----------
     tables, found
         The cells, and who stands behind them.
-    rules
-        Primary rules.
     choice
         How complementary cells are chosen.
     published

@@ -26,17 +26,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Intruder:
-    """What someone knows beside the published values.
-
-    Parameters
-    ----------
-    units
-        The contributors who attack together; none for an outsider.
-    own
-        What they have in each cell where they have something.
-    known
-        Cells that are theirs alone.
-    """
+    """What someone knows beside the published values."""
 
     units: tuple[int, ...] = ()
     own: Mapping[int, float] = field(default_factory=dict)
@@ -75,8 +65,6 @@ class Rooms:
             What is withheld.
         signed
             Whether values may be negative.
-        known_within
-            Share of its absolute value within which each withheld cell is known beforehand.
         """
         sizes = np.abs(values)
         within = np.full(len(values), np.inf) if np.isinf(known_within) else known_within * sizes
@@ -121,14 +109,10 @@ class Attack:
 
     Parameters
     ----------
-    cell
-        The cell attacked.
     sense
         1: its upper bound; -1: its lower bound.
     reach
         How far beyond the true value the bound must lie, above 0.
-    intruder
-        Who attacks.
     """
 
     cell: int
@@ -145,8 +129,6 @@ class Moved:
     ----------
     reach
         How far the cell can move, at most the reach asked for where there is one; infinite where nothing bounds it.
-    cells, moves : ndarray
-        A table that moves it so far: the cells that differ, and by how much.
     prices : ndarray of float64, shape (n_cells,), optional
         Reduced costs: no movement of the cells that adds up moves the target by more than the sum of -price * move.
     """
@@ -197,10 +179,6 @@ class Suppressed:
         ----------
         scale
             What the programme takes for 1: the reach asked for, or the size of a cell.
-        intruder
-            Who wants to know.
-        capped
-            Whether moving by the scale is enough.
         """
         columns, rows, matrix = self._part(cell)
         cells = self.free[columns]
@@ -254,12 +232,8 @@ def minimum_move(matrix: csr_array, cells: Indices, rooms: Rooms, prices: Number
         Equations over the cells.
     cells : ndarray of int64, shape (n,)
         Which cells may move.
-    rooms
-        How far each cell of the tables may, for an outsider.
     prices : ndarray of float64, shape (n,)
         Of moving each by 1, in either direction.
-    attack
-        Whose reach.
     """
     n = len(cells)
     target = int(np.searchsorted(cells, attack.cell))

@@ -110,8 +110,6 @@ def exact_bounds(
 
     Parameters
     ----------
-    pattern
-        The withheld cells.
     table : ndarray of float64, shape (n_cells,)
         A table that agrees with what is published, such as the true one.
     cells : ndarray of int64, shape (n,)
@@ -178,11 +176,6 @@ def assess_published(
     -------
     dict
         Bounds of every withheld cell, and how many are known exactly or within 10 per cent.
-
-    Raises
-    ------
-    GemelError
-        The published values do not add up.
     """
     limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
     table = feasible_table(tables, limits)

@@ -45,8 +45,6 @@ def read_records(
 
     Parameters
     ----------
-    path
-        The file.
     tables
         Variables of each table.
     value
@@ -55,8 +53,6 @@ def read_records(
         The column that says whose a record is; by default each record is its own contributor.
     weights
         The column of sampling weights.
-    parents
-        Hierarchies.
     csv
         Encoding and separator of a CSV file; what is not given is found.
     """
@@ -144,10 +140,6 @@ def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -
     path
         CSV: a column for each variable, and ``value``, empty where withheld; the level ``Total``, or an empty text,
         sums a variable out. A row that is absent is a withheld sum, or an empty cell where it is no sum.
-    tables
-        The cells.
-    rounding
-        What the values were rounded to a multiple of.
     """
     names = [c.name for c in tables.classifications]
     frame = _published(path, names)

@@ -85,8 +85,6 @@ def contributions(
 
     Parameters
     ----------
-    tables
-        The cells.
     nodes : ndarray of int64, shape (n_records, n_variables)
         Each record's level of each variable, by its number in the classification.
     values : ndarray of float64, shape (n_records,)
@@ -282,13 +280,9 @@ class PriorPosterior:
 
     Parameters
     ----------
-    p
-        Per cent within which a contribution must not become known.
     q
         Per cent within which contributions are known before; 100, knowing no more than that they are not negative, is
         the p % rule.
-    coalition
-        How many contributors put together what they have.
     """
 
     p: float
@@ -331,8 +325,6 @@ class Primary:
         Their numbers.
     reach : ndarray of float64, shape (n_primary,)
         Protection level: how far above and below its value an attacker must be left in doubt.
-    rules
-        Labels of the rules that each breaks.
     """
 
     cells: NDArray[np.int64]

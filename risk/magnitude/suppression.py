@@ -38,8 +38,6 @@ class Problem:
 
     Parameters
     ----------
-    tables
-        The cells and their equations.
     values : ndarray of float64, shape (n_cells,)
         True values.
     signed
@@ -50,10 +48,6 @@ class Problem:
         What may be withheld beside.
     costs : ndarray of float64, shape (n_cells,)
         The price of withholding each candidate, above 0.
-    attacks
-        What is to be withstood.
-    known_within
-        Share of its value within which everyone knows each cell beforehand.
     """
 
     tables: LinkedTables
@@ -86,16 +80,6 @@ class Suppression:
     ----------
     suppressed : ndarray of bool, shape (n_cells,)
         Primary and secondary.
-    cost
-        Of the secondary ones.
-    bound
-        No choice costs less.
-    optimal
-        Whether this one is proven to cost no more than that.
-    method
-        How it was found.
-    impossible
-        Attacks that succeed even when every candidate is withheld; they are not withstood.
     """
 
     suppressed: Marks

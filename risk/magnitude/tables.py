@@ -22,10 +22,6 @@ class Classification:
 
     Parameters
     ----------
-    name
-        Of the variable.
-    nodes
-        The total first, then all other levels.
     parents
         Number of each node's parent; -1 for the total.
     """
@@ -36,23 +32,7 @@ class Classification:
 
     @classmethod
     def of(cls, name: str, levels: Sequence[str], parents: Mapping[str, str] | None = None) -> Classification:
-        """The tree over the levels that records have.
-
-        Parameters
-        ----------
-        name
-            Of the variable.
-        levels
-            Of the records, in order.
-        parents
-            What each level adds up to, level by level; what has none adds up to the total. Levels that no record has
-            may be named, too.
-
-        Raises
-        ------
-        GemelError
-            A level of records that is called like the total, or that others add up to; a cycle.
-        """
+        """The tree over the levels that records have."""
         parents = {} if parents is None else parents
         if TOTAL in levels or TOTAL in parents:
             raise parameter(
@@ -112,20 +92,7 @@ LARGEST = 200_000
 
 @dataclass(frozen=True, eq=False)
 class LinkedTables:
-    """The cells of one or more tables over the same records, and the equations between them.
-
-    Parameters
-    ----------
-    classifications
-        The variables.
-    tables
-        For each table, the numbers of its variables.
-
-    Raises
-    ------
-    GemelError
-        No variable, more than three in a table, or more cells than `LARGEST`.
-    """
+    """The cells of one or more tables over the same records, and the equations between them."""
 
     classifications: tuple[Classification, ...]
     tables: tuple[tuple[int, ...], ...]

@@ -22,8 +22,6 @@ class BayesianNetwork:
 
     Parameters
     ----------
-    names
-        The variables.
     categories
         For each variable the names of its levels.
     parents

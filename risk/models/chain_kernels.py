@@ -221,11 +221,6 @@ def walk(  # type: ignore[no-untyped-def]  # compiled
 
     Rungs take turns of `stretch` moves; after each round every pair of neighbouring rungs may swap. With `recording`
     the cold chain is sampled every `thin` of its moves. `growth` multiplies the inverse temperatures after each move.
-
-    Returns
-    -------
-    next move, reason : int
-        The reason for stopping: `DONE`, or what must be given more room before going on.
     """
     rungs = len(ladder.betas)
     turn = stretch * rungs

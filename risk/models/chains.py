@@ -29,8 +29,6 @@ class Chain:
     ----------
     scores
         The scores of tables; may be shared by chains that run one after another.
-    start
-        A decomposable graph.
     rng
         Source of all random numbers.
     betas

@@ -24,8 +24,6 @@ class SparseCounts:
 
     Parameters
     ----------
-    names
-        The variables.
     levels
         How many levels each variable is declared to have, at least 2.
     cells : ndarray of int32, shape (n_cells, n_variables)

@@ -45,7 +45,6 @@ class ExpectationStep:
 
     Parameters
     ----------
-    tree : JunctionTree
     cliques : sequence of Factor
         Each clique's cells, among which are all that may have a probability.
     records : ndarray of int32, shape (n_records, n_variables)

@@ -28,8 +28,6 @@ class Factor:
     ----------
     variables
         Columns of a model, ascending.
-    levels
-        Levels of each.
     cells : ndarray of int32, shape (n_rows, n_variables)
         Different rows.
     values : ndarray of float64, shape (n_rows,)

@@ -190,8 +190,6 @@ def fit(
 
     Parameters
     ----------
-    counts
-        The data.
     graph
         A decomposable graph over the data's variables, in their order.
     estimate

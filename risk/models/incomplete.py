@@ -99,8 +99,6 @@ def fit_incomplete(
 
     Parameters
     ----------
-    data
-        The records.
     graph
         A decomposable graph over their variables; by default the complete one (the saturated model).
     precision

@@ -42,8 +42,6 @@ class JointVariable:
 
     Parameters
     ----------
-    name
-        Its name.
     holder
         Whose file has it.
     levels

@@ -30,8 +30,6 @@ class JunctionTree:
 
     Parameters
     ----------
-    cliques
-        Sets of variables.
     edges
         Pairs of positions in `cliques`: one fewer than there are cliques.
     """

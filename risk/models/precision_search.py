@@ -46,8 +46,6 @@ class GammaPrior:
         Mean shape / rate; 1 and 1 have the mean that is otherwise the fixed precision.
     lowest, highest
         First and last point of the grid. Posterior probability at either end calls for a wider one.
-    per_decade
-        Points to a factor of 10.
     """
 
     shape: float = 1.0
@@ -90,8 +88,6 @@ class GridScores:
 
     Parameters
     ----------
-    counts
-        The data.
     precisions : ndarray of float64, shape (n_points,)
 
     Notes
@@ -258,12 +254,8 @@ def mc3_with_precision(
 
     Parameters
     ----------
-    counts
-        The data.
     rng
         Source of all random numbers.
-    prior
-        On the precision.
     moves, burn_in, thin
         Metropolis-Hastings steps of each chain, steps before sampling (by default a tenth of them), and which steps are
         samples; all are rounded up to whole stretches.

@@ -21,15 +21,6 @@ from gemel.risk.models.result import SearchResult
 def sample(model: FittedModel, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """Independent records.
 
-    Parameters
-    ----------
-    model
-        The fitted model.
-    size
-        How many.
-    rng
-        Source of randomness.
-
     Returns
     -------
     ndarray of int32, shape (size, n_variables)

@@ -37,8 +37,6 @@ class SearchResult:
         Which search this is from.
     weights_are
         What the weights are: posterior probabilities, visit frequencies, ...
-    names
-        The variables.
     keys : ndarray of int64, shape (n_models, n_words)
         Each model's edges, one bit for each pair of variables (see `pair_number`).
     weights : ndarray of float64, shape (n_models,)

@@ -226,8 +226,6 @@ class HyperDirichlet:
 
     Parameters
     ----------
-    counts
-        The data.
     precision
         Total prior precision alpha of the hyper-Dirichlet prior, all cells of the full table equal.
     cache_limit

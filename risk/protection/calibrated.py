@@ -47,12 +47,8 @@ def over_every_record(
 
     Parameters
     ----------
-    found, file, weights
-        What `calibrated_risk` gave, and what it was given.
     right : ndarray of float64, shape (n_records,)
         Probability that each record's keys are its true ones, which multiplies its chance.
-    seed
-        Of the draws behind the intervals.
 
     Notes
     -----
@@ -137,8 +133,6 @@ def calibrated(
     ----------
     table, node, suppressed
         The keys, their levels, and which values are not published.
-    fraction
-        Sampling fraction.
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights.
     unchanged : ndarray of float64, shape (n_records,), optional

@@ -23,27 +23,7 @@ class Candidate:
 
     Parameters
     ----------
-    node
-        Level of each key.
     suppressed : ndarray of bool, shape (n_records, n_keys)
-    needed
-        With how many records each was made to agree.
-    file
-        The keys as published.
-    risk
-        Measured on that file.
-    lost
-        Bits a record that each key loses, by recoding and suppression.
-    loss
-        Their sum, weighed by importance.
-    breaches
-        Limits of the policy that it does not meet.
-    exact
-        Whether the lattice was searched to the end.
-    strength
-        Share of the records whose values were redrawn or swapped, for keys where it was searched.
-    calibrated
-        Calibrated risk, where it was needed to judge the file.
     """
 
     node: Node
@@ -70,20 +50,10 @@ class Setting:
 
     Parameters
     ----------
-    policy
-        The limits.
-    fraction
-        Sampling fraction.
     importance
         Of each key: what a bit of it, or a value, is worth.
     weights : ndarray, shape (n_records,), optional
         Survey weights.
-    perturbed
-        Keys that were redrawn or swapped.
-    fixed
-        Keys whose level is given, and that level.
-    population
-        By which risk is exact.
     """
 
     policy: Policy

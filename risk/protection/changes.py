@@ -54,18 +54,10 @@ class Methods:
     ----------
     pram, swap
         By key: the share of records that take part.
-    within
-        Columns that make the strata of swapping.
     pram_searched, swap_searched
         Keys for which this share is one of `STRENGTHS`, the same for all of them.
-    microaggregate
-        Numeric columns that are averaged together, and the smallest group; none for none.
-    group
-        The smallest group.
     noise
         By column, its share of the variance; columns of one share are changed together, and keep their correlations.
-    rounding
-        By column, its base.
     """
 
     pram: Mapping[str, float] = field(default_factory=dict)
@@ -117,8 +109,6 @@ class Change:
     ----------
     variable, method
         To which column, by which method.
-    parameter
-        With what.
     values
         How many values of the column differ by it.
     """
@@ -207,11 +197,6 @@ def numeric(
     ----------
     missing_values
         Texts that mean missing, beside nothing and NaN.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a column with values that are no numbers, or infinite.
     """
     found = []
     for name in names:

@@ -161,24 +161,7 @@ def utility_of(
     table: KeyTable,
     chosen: Candidate,
 ) -> dict[str, Any]:
-    """Moments, correlations, two-way tables and regression coefficients before and after.
-
-    Parameters
-    ----------
-    frame, changed
-        The records, and the records with changed numbers.
-    request
-        Which numbers and which regression.
-    original, table
-        The keys, and the keys after values were redrawn or swapped.
-    chosen
-        What is recoded and suppressed.
-
-    Raises
-    ------
-    GemelError
-        The regression cannot be made, or a column holds no numbers.
-    """
+    """Moments, correlations, two-way tables and regression coefficients before and after."""
     frame, changed = (without_missing_texts(own, request.missing_values) for own in (frame, changed))
     keys = {h.name: q for q, h in enumerate(original.hierarchies) if whole_numbers(h.levels[0]) is not None}
     names = [*keys, *dict.fromkeys(n for n in (*request.methods.numeric, *request.numbers) if n not in keys)]

@@ -29,8 +29,6 @@ class Hierarchy:
 
     Parameters
     ----------
-    name
-        The key.
     levels
         ``levels[l][i]`` is the label of value i at level l; ``levels[0]`` are the values themselves.
     """
@@ -178,12 +176,8 @@ def quantile_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int6
 
     Parameters
     ----------
-    values
-        Whole numbers as text, ascending.
     counts : ndarray of int64, shape (n_values,)
         Records with each value.
-    groups
-        Number of intervals of each level, each a divisor of the one before.
     """
     numbers = whole_numbers(values)
     if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:

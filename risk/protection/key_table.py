@@ -27,17 +27,10 @@ class KeyTable:
 
     Parameters
     ----------
-    hierarchies
-        Of each key, in the order of the columns of `codes`.
     codes : ndarray of int32, shape (n_records, n_keys)
         Value numbers, -1 where missing.
     missing
         ``any``: a missing value agrees with every value; ``level``: with missing values only.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for a file without records, and a key with one value.
     """
 
     hierarchies: tuple[Hierarchy, ...]
@@ -124,8 +117,6 @@ def cell_frequencies(cells: Codes, counts: Counts, sizes: Sequence[int] | Counts
         -1 where missing.
     counts : ndarray of int64, shape (n,)
         Records that each row stands for.
-    sizes
-        Numbers of groups.
     """
     levels = [int(s) for s in sizes]
     own, sums, which = tally(cells, [range(s) for s in levels], counts)  # type: ignore[misc]

@@ -38,10 +38,6 @@ def minimal_node(
     ----------
     losses
         ``losses[q][l]`` is the loss of key q at level l, never less than at the level before.
-    holds
-        The condition: where it holds, it must hold at every node above.
-    max_tests
-        After so many nodes the best found so far is taken.
 
     References
     ----------

@@ -74,16 +74,6 @@ def candidates(
 
     Where correct matches are limited, candidates are also made in which every record agrees with more records than k:
     with as many as meet the limit by themselves, and with a number between. Suppression alone may then do.
-
-    Parameters
-    ----------
-    aims
-        Other policies that candidates are made for; all are judged by the one of the setting.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER: k above the number of records; a risk below what any file of this size can have.
     """
     plain = level_losses(table, setting.joints)
     losses = [[w * bits for bits in own] for w, own in zip(setting.importance, plain, strict=True)]

@@ -33,11 +33,6 @@ def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]
     ndarray of float64, ndarray of int64, both of shape (n_records, n_variables)
         The new numbers, NaN where missing or suppressed; and the group of each, -1 for those.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER: no variable has so many records.
-
     Notes
     -----
     Records that have the same variables are grouped together if they are at least k. The others join the nearest group
@@ -176,8 +171,6 @@ def add_noise(numbers: Numbers, share: float, generator: np.random.Generator) ->
     ----------
     numbers : ndarray of float64, shape (n_records, n_variables)
         NaN where missing.
-    share
-        Of the variance, above 0.
 
     Returns
     -------

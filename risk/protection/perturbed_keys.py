@@ -92,8 +92,6 @@ def swap(values: Values, rate: float, generator: np.random.Generator, strata: Co
     Parameters
     ----------
     values : ndarray of int32, shape (n_records,)
-    rate
-        Share of the records of each stratum that take part.
     strata : ndarray of int64, shape (n_records,), optional
         Records swap with records of the same number only.
     """
@@ -138,8 +136,6 @@ class PerturbedKeys:
     ----------
     original, codes : ndarray of int32, shape (n_records, n_keys)
         The true values, and those that are published.
-    changes
-        What was done.
     joints
         By the number of each changed key, the expected shares of published and true values that occur together,
         ``[published, true]``, summing to 1.

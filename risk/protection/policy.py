@@ -211,10 +211,6 @@ def policy_decision(
     ----------
     before, after
         With the upper ends of both.
-    by_larger
-        Whether the larger of the two numbers decides.
-    certain
-        Whether the counts, or the population, leave nothing to estimate.
 
     Returns
     -------

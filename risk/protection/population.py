@@ -49,13 +49,7 @@ class Population:
     def of(
         cls, table: KeyTable, columns: Mapping[str, Any] | pl.DataFrame, missing_values: Sequence[str]
     ) -> Population:
-        """From columns of values, all of which the hierarchies have.
-
-        Raises
-        ------
-        GemelError
-            It is smaller than the file, or has fewer people of a combination than the file has records.
-        """
+        """From columns of values, all of which the hierarchies have."""
         labels, own = value_codes({name: columns[name] for name in table.names}, missing_values)
         codes = []
         for q, h in enumerate(table.hierarchies):

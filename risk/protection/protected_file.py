@@ -58,26 +58,7 @@ def protect(
     frontier: bool = True,
     progress: Progress = lambda stage, fraction: None,
 ) -> Protected:
-    """Protect a file.
-
-    Parameters
-    ----------
-    frame
-        The records.
-    request
-        What is to be done.
-    generator
-        Of PRAM, swapping and noise. Its seed undoes them: it must stay secret.
-    population
-        Everyone the records were drawn from, with the keys: risk is then exact, and the policy judged by that.
-    frontier
-        Make candidates for other limits too, to show what they would cost.
-
-    Raises
-    ------
-    GemelError
-        A name or number of the request that does not fit the file; PARAMETER where no candidate meets the policy.
-    """
+    """Protect a file."""
     request.check(frame.columns)
     searched = request.methods.searched
     if not frame.height:

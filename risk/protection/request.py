@@ -36,31 +36,7 @@ from gemel.risk.protection.policy import Policy
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that is to be done.
-
-    Parameters
-    ----------
-    keys
-        What an intruder may know.
-    fraction
-        Sampling fraction.
-    policy
-        Limits.
-    levels, methods
-        How.
-    missing, missing_values
-        As in `KeyFile`.
-    importance
-        Of keys, 1 by default.
-    weights
-        Column of survey weights.
-    numbers
-        Numeric columns whose moments and correlations are compared, beside those that are changed.
-    model
-        Outcome and terms of a regression that is compared.
-    dropped
-        Columns that are not published.
-    """
+    """Everything that is to be done."""
 
     keys: tuple[str, ...]
     fraction: float
@@ -76,13 +52,7 @@ class Request:
     dropped: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse names that are no column, or that two parts of the request want differently.
-
-        Raises
-        ------
-        GemelError
-            FIELD_MISSING or PARAMETER.
-        """
+        """Refuse names that are no column, or that two parts of the request want differently."""
         levels, methods = self.levels, self.methods
         of_columns = {
             "--keys": self.keys,
@@ -147,13 +117,7 @@ class Request:
             )
 
     def table(self, frame: pl.DataFrame, population: pl.DataFrame | None = None) -> KeyTable:
-        """The keys of a file with their hierarchies, which have the values of its population too, where it is given.
-
-        Raises
-        ------
-        GemelError
-            FIELD_MISSING: the population has not all keys; others as of the hierarchies.
-        """
+        """The keys of a file with their hierarchies, which have the values of its population too, where it is given."""
         columns = {k: frame[k] for k in self.keys} if population is None else self._with_population(frame, population)
         labels, codes = value_codes(columns, self.missing_values)
         codes = codes[: frame.height]
@@ -165,13 +129,7 @@ class Request:
         return KeyTable(tuple(hierarchies), codes, self.missing)
 
     def fixed(self, table: KeyTable) -> dict[int, int]:
-        """Levels that are given, by the number of the key.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for a level that the hierarchy does not have.
-        """
+        """Levels that are given, by the number of the key."""
         found = {}
         for name, level in self.levels.fixed.items():
             q = table.names.index(name)

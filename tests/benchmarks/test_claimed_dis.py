@@ -6,7 +6,8 @@ from scipy.stats import binomtest
 
 from benchmarks._claimed_dis import combination_counts, dis_coverage, dis_coverages, dis_table
 from benchmarks._public_populations import EUSILC_P
-from gemel.risk.identification import KeyFile, file_measures
+from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.key_file import KeyFile
 
 
 def test_truth_and_estimate_are_those_of_the_file_measures():

@@ -199,8 +199,6 @@ class Randomised(Law):
 
     Parameters
     ----------
-    axis
-        Of the variable.
     matrix
         ``matrix[k][j]`` is P(published level j | true level k).
     """

@@ -24,10 +24,6 @@ class Layout:
 
     Parameters
     ----------
-    table
-        The true table.
-    margins
-        Sets of its variables.
     matrix : sparse, shape (n_published, n_cells)
         Which cells each published cell sums; the identity for the table's own.
     """
@@ -156,18 +152,10 @@ class CellSuppression(_ProtectingCells):
         Counts from 1 to under this are risky, unless `cells` names them.
     cells
         Risky cells, as indices of the table.
-    width
-        Least width of the range that an attacker is left with for each risky cell.
-    lower, upper
-        How far that range must reach below and above the true count.
     margins
         Sets of variables whose margins are published; by default all, with the total.
-    suppress_margins
-        Whether margins' cells may be withheld, too.
     weight
         ``cells``: fewest cells. ``counts``: least sum of counts withheld.
-    seconds
-        Time allowed; the gap is reported.
 
     Notes
     -----

@@ -95,12 +95,8 @@ class ControlledRounding(Protection):
 
     Parameters
     ----------
-    base
-        Of the multiples.
     margins
         Sets of variables whose margins are rounded along; by default all, with the total.
-    seconds
-        Time allowed; the gap is reported.
 
     Notes
     -----
@@ -240,14 +236,8 @@ class TabularAdjustment(Protection):
         up by `step`.
     cells
         Risky cells, as indices of the table.
-    step
-        See `cells`.
-    reach
-        Most by which any other count may change; known to an intruder, so it is part of the law.
     margins
         Sets of variables whose margins stay; by default all one-way margins.
-    seconds
-        Time allowed; the gap is reported.
 
     References
     ----------

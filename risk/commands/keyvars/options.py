@@ -23,13 +23,7 @@ def where_option() -> Any:
 
 
 def pairs(texts: Sequence[str] | None) -> dict[str, str]:
-    """What stands on both sides of the first ``=`` of each text.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for a text without one, or a key given twice.
-    """
+    """What stands on both sides of the first ``=`` of each text."""
     found: dict[str, str] = {}
     for text in texts or ():
         key, sign, value = (part.strip() for part in text.partition("="))

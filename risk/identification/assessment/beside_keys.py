@@ -40,8 +40,6 @@ def copied_share(file: KeyFile, rows: NDArray[np.uint64]) -> float:
 
     Parameters
     ----------
-    file
-        The records.
     rows : ndarray of uint64, shape (n_records,)
         A number of each record's whole content; equal where the contents are.
     """
@@ -105,8 +103,6 @@ def logit_rank_plot(scores: ArrayLike, events: ArrayLike, points: int = 99, h: f
         Greater is riskier; equal scores share their mean rank.
     events : array of bool, shape (n,)
         Whether the event took place.
-    points
-        Number of points, m.
     h
         Standard deviation of the smoothing window in the middle, as a share of all ranks.
 
@@ -205,8 +201,6 @@ def score_ranking(file: KeyFile, scores: Mapping[str, NDArray[np.float64]]) -> d
 
     Parameters
     ----------
-    file
-        With its population.
     scores
         By name, each of shape (n_records,): greater is riskier.
     """
@@ -247,18 +241,12 @@ class BesideKeys:
 
     Parameters
     ----------
-    sensitive
-        Sensitive variables: for each the values, one for each record.
-    ordinal
-        Names of those whose levels have an order.
     unit
         The unit of each record: a household, an enterprise.
     unit_keys
         Keys of units: for each the level number of each record.
     fraction_from
         Where the sampling fraction comes from.
-    labelled
-        The columns whose values have labels in the file, and whether codes or labels were read.
     numeric, original
         Numeric variables of the records, which were perturbed, and of their originals, each of shape (n_records,).
     rows, n_columns
@@ -301,10 +289,6 @@ class BesideKeys:
             The records and their survey weights.
         scores
             By name, each of shape (n_records,): greater is riskier.
-        found
-            The assessment: gets sections, figures of listed records, warnings.
-        attempt
-            Runs each part.
         """
         found["file"]["fraction_from"] = self.fraction_from
         found["file"]["labelled"] = None if self.labelled is None else asdict(self.labelled)

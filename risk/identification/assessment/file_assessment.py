@@ -122,14 +122,10 @@ def assess(
 
     Parameters
     ----------
-    file
-        The records.
     max_msu
         Largest minimal sample unique; by default any for up to 10 keys, 4 for more.
     models
         Search for the decomposable models of the modelling intruder.
-    seed
-        Of that search.
     weights
         Survey weights, where records were not sampled alike.
     perturbation

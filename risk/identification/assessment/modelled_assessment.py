@@ -40,14 +40,8 @@ def log_linear(
 
     Parameters
     ----------
-    file
-        The records.
-    found
-        The assessment.
     weights
         Survey weights, where records were not sampled alike.
-    searched
-        Decomposable models found otherwise, to be tried as well.
     """
     if weights is not None:
         return _weighted(file, found, weights)

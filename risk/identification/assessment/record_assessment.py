@@ -48,11 +48,6 @@ def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> No
 def compared(assessments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The assessments of all key sets with a comparison, ready for JSON.
 
-    Parameters
-    ----------
-    assessments
-        Each as `file_assessment.assess` returns it, of the same records.
-
     Returns
     -------
     dict
@@ -116,23 +111,8 @@ def assess_records(
 
     Parameters
     ----------
-    records, population
-        Files or tables; see `record_table`.
-    key_sets
-        What an intruder may know.
     fraction
         Sampling fraction; by default that of the population, or what the weights imply.
-    weights
-        Column of survey weights.
-    beside
-        Columns beside the keys.
-    perturbation, max_msu, models, target, listed, seed, progress
-        As for `assess`, where `target` is `selected` and `listed` is `records`.
-
-    Returns
-    -------
-    dict
-        As of `assess`, or of `compared`.
     """
     columns = beside or BesideColumns()
     changed = perturbation or Perturbation()

@@ -147,7 +147,6 @@ class Crowding:
         b (the level first), q, c0, c1: the greatest posterior density.
     covariance : ndarray of float64, square
         Of the parameters, by the sandwich: cells are what was sampled, not records.
-    converged
     log_likelihood
         Of the cells looked at, at these parameters; without the prior.
     """

@@ -58,8 +58,6 @@ def largest_tau(
         What orders the combinations into strata.
     c : ndarray of float64, shape (n_cells,)
         People outside the sample for each in it.
-    confidence
-        One-sided.
     rng
         For what the numbers of pairs and triples leave open: each is drawn 400 times from its posterior.
     """
@@ -206,8 +204,6 @@ def calibrated_risk(
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights, at least 1, where records were not sampled alike. A cell's fraction is then that of its weights,
         shrunk towards the file's as far as weights differ inside cells.
-    level
-        Confidence of the intervals.
     seed
         Of the draws behind the intervals.
 

@@ -25,24 +25,10 @@ _WIDEST = 32  # bytes that may be needed for each cell allowed
 def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> NDArray[np.int32]:
     """Cells all of whose fitted margins are positive; elsewhere the fitted mean is 0.
 
-    Parameters
-    ----------
-    table
-        The sample.
-    generators
-        Sets of positions of variables: the margins that the model fits.
-    limit
-        Most cells allowed.
-
     Returns
     -------
     ndarray of int32, shape (n_cells, n_variables)
         In lexicographic order.
-
-    Raises
-    ------
-    GemelError
-        More cells than the limit.
 
     Notes
     -----
@@ -96,14 +82,6 @@ class Fit:
         Cells of positive mean, in lexicographic order; the occupied cells are among them.
     means : ndarray of float64, shape (n_cells,)
     observed : ndarray of float64, shape (n_cells,)
-    converged
-        Whether every fitted margin agrees with its observed one to the tolerance.
-    deviation
-        Largest absolute difference of a margin's cell.
-    rounds
-        Passes over all margins.
-    deviance
-        Likelihood-ratio statistic against the saturated model.
     """
 
     cells: NDArray[np.int32] = field(repr=False)
@@ -292,8 +270,6 @@ class Visited:
         For each clique the row of its margin; then for each separator.
     weights : ndarray of float64, shape (n_visited,)
         How many cells each stands for: 1 where all are visited.
-    exact
-        Whether these are all cells.
     """
 
     means: NDArray[np.float64] = field(repr=False)

@@ -36,8 +36,6 @@ class Step:
 
     Parameters
     ----------
-    graph
-        The model.
     added
         The names of the edge that it has and the model before it lacks; None for the first.
     log_score
@@ -141,19 +139,8 @@ class ModelChoice:
 
     Parameters
     ----------
-    models
-        In the order tried: independence, then one interaction more each, up to all two-way ones; then, beyond them,
-        decomposable models of more and more interactions.
-    chosen
-        Position of the preferred model.
     criterion
         ``B1`` for tau1, ``B2`` for tau2.
-    dis
-        The file's DIS.
-    origins
-        How each model came to be tried.
-    left_out
-        Two-way models with too many cells to be fitted.
     """
 
     models: tuple[LogLinearRisk, ...]
@@ -214,10 +201,6 @@ def choose_model(
 
     Parameters
     ----------
-    file
-        The records.
-    criterion
-        Which error counts.
     max_models
         How many two-way models at most; interactions are then added several at a time.
     limit

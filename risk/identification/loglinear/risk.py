@@ -260,8 +260,6 @@ class LogLinearRisk:
 
     Parameters
     ----------
-    model
-        In words.
     terms
         Its highest-order terms, by names of variables.
     tau1
@@ -358,12 +356,6 @@ def log_linear_risk(
         less. Without effect on models that have no closed form, and with survey weights.
     margins
         Those of ``file.table()``, to share between models.
-    tolerance, max_rounds, limit
-        Of `fit_margins`, for models that have no closed form.
-    seed
-        Of the cells drawn for the criterion of a decomposable model with many cells.
-    precise
-        Find the standard deviations of a model without a closed form, too, which takes longer than its fit.
 
     Returns
     -------

@@ -18,23 +18,23 @@ from numpy.typing import ArrayLike, NDArray
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.models import (
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.defaults import search
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.fitted import Estimate
+from gemel.risk.models.greedy_search import occam_window
+from gemel.risk.models.mc3_search import mc3
+from gemel.risk.models.precision_search import (
     GammaPrior,
-    HyperDirichlet,
-    ModelAverage,
     PrecisionSearch,
-    SearchResult,
-    SparseCounts,
-    anneal,
-    enumerate_models,
     enumerate_with_precision,
-    mc3,
     mc3_with_precision,
-    occam_window,
-    search,
     search_precision,
 )
-from gemel.risk.models.fitted import Estimate
+from gemel.risk.models.queries import ModelAverage
+from gemel.risk.models.result import SearchResult
+from gemel.risk.models.scores import HyperDirichlet
 
 
 def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
@@ -216,8 +216,6 @@ class BayesianMatching:
 
     Parameters
     ----------
-    file
-        The release.
     models
         The models, and how they were found.
     correct_match : ndarray of float64, shape (n_cells,)

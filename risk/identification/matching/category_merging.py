@@ -47,12 +47,6 @@ def merges(
 
     Parameters
     ----------
-    matching
-        The models.
-    now
-        The file as it is recoded now.
-    ordered
-        For each variable whether only neighbouring groups may be merged.
     variables
         Which variables; by default all.
     known

@@ -39,17 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class ModelAttack:
-    """An attack on some combinations of a file.
-
-    Parameters
-    ----------
-    cells : ndarray of int64
-        Which, best first.
-    claimed
-        What the models expect.
-    true
-        What happens, where the population is known.
-    """
+    """An attack on some combinations of a file."""
 
     cells: NDArray[np.int64] = field(repr=False)
     claimed: Outcome
@@ -92,10 +82,6 @@ def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: b
 
     Parameters
     ----------
-    matching
-        The intruder's model.
-    people
-        N/C for an expected cost of C people looked at: how many people the combinations should hold together.
     by_true_counts
         Add up the population's counts instead of the expected ones: what a perfect knowledge of cost would give (the
         thesis's MCMCMC1; the expected ones are its MCMCMC2).

@@ -17,9 +17,10 @@ from gemel.common.errors import parameter
 from gemel.risk.identification.coding import Codes, Counts, tally
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
-from gemel.risk.models import FittedModel, Graph, JunctionTree
 from gemel.risk.models.factors import Factor
-from gemel.risk.models.graphs import mask_of
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Graph, mask_of
+from gemel.risk.models.junction_trees import JunctionTree
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,10 @@ class Recoded:
 
     Parameters
     ----------
-    recoding
-        Which.
     cells : ndarray of int32, shape (n_cells, n_keys)
         Distinct combinations of groups.
     counts : ndarray of int64, shape (n_cells,)
         Their sample counts.
-    of_cell : ndarray of int64
-        For each combination of the original file, its place in `cells`.
     probabilities : ndarray of float64, shape (n_models, n_cells)
         Under each model.
     correct_match, population_unique, outside : ndarray of float64, shape (n_cells,)

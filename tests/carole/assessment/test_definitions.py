@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, Trait, specification
-from gemel.carole.assessment import Combined
 from gemel.carole.assessment.attribution import Groups, by_variable, learnt
 from gemel.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
+from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Believed, unique_links, with_interval
 from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.membership import membership

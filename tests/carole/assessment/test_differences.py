@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import Built
-from gemel.carole.assessment import Assessment, AssessmentContext, Combined, assess
 from gemel.carole.assessment import released_counts as kept
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.differences import EarlierRelease, differences
 from gemel.carole.assessment.released_counts import ReleasedCounts, coding, counted, pack, unpack
 from gemel.common.errors import ErrorCode, GemelError

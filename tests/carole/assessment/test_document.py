@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import FEW, Built, built
-from gemel.carole.assessment import Assessment, AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.common.disclosure_measures import MEASURES
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Built, built
-from gemel.carole.assessment import Assessment, AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.specification import dump_specification, load_specification
 from tests.carole.engine.no_statistics import NO_STATISTICS

@@ -11,8 +11,14 @@ import pytest
 
 from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import FEW, SMALL, WIDE, Built, built
-from gemel.carole.assessment import Assessment, AssessmentContext, assess
-from gemel.carole.assessment.combined_assessment import left_for_uniques, needed, needed_by_joint
+from gemel.carole.assessment.combined_assessment import (
+    Assessment,
+    AssessmentContext,
+    assess,
+    left_for_uniques,
+    needed,
+    needed_by_joint,
+)
 from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.joint_model import joint_model
 from gemel.carole.engine.run.resources import Resources

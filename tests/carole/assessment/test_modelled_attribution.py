@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.assessment import AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.assessment.inferred_values import sensitive_values
 from gemel.carole.assessment.joint_model import modelled_attribution
 from gemel.common.errors import GemelErrors

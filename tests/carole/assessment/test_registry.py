@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from gemel.carole.assessment import Assessment
 from gemel.carole.assessment.attribution import SENSITIVE_MEASURES
+from gemel.carole.assessment.combined_assessment import Assessment
 from gemel.carole.assessment.identification import KEY_MEASURES
 from gemel.common.disclosure_measures import MEASURES, QUESTIONS, register, report_order
 from gemel.common.errors import GemelError
@@ -43,7 +43,8 @@ KEY_MEASURES["half_uniques"] = halved
 import json
 import numpy as np
 from benchmarks._built_population import FEW, built
-from gemel.carole.assessment import AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import AssessmentContext
+from gemel.carole.assessment.combined_assessment import assess
 from gemel.common.errors import GemelErrors
 from gemel.common.specification import dump_specification, json_schema, load_specification, specification_digest
 from gemel.coordinator.reports.disclosure import render_risk_report

@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import AssessmentContext, Combined, assess
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.assessment.inferred_values import possible_probabilities
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.errors import GemelErrors
 from gemel.common.specification import Specification, load_specification, specification_notes
-from gemel.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import fit
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
 from tests.carole.engine.no_statistics import NO_STATISTICS
 from tests.specifications import heading
 

@@ -12,11 +12,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import Axis, Published, Release, Table, Variable, bounds, publish, recoded_bounds
+from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.components import components
 from gemel.risk.attribution.laws import INFINITE, Conventional, Random
+from gemel.risk.attribution.posterior import recoded_bounds
 from gemel.risk.attribution.programming import conflict, system
 from gemel.risk.attribution.protections import ConventionalRounding, RandomRounding
+from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 from gemel.risk.attribution.search import Search
 from gemel.risk.attribution.shuttle import lattice, shuttle
 from research._thesis_tables import anonymous, exact_margins

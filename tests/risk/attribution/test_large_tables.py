@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import Axis, Published, Table, bounds
+from gemel.risk.attribution.cell_bounds import bounds
+from gemel.risk.attribution.release import Axis, Published, Table
 from research._thesis_tables import anonymous, exact_margins
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import Release, Table, bounds, publish
+from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.laws import Random, Sampled
 from gemel.risk.attribution.protections import (
     AttributeSuppression,
@@ -31,6 +31,7 @@ from gemel.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
+from gemel.risk.attribution.release import Release, Table, publish
 from research._thesis_tables import anonymous
 from tests.risk.attribution.published_counts import published_counts
 

@@ -9,19 +9,16 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile, dis
+from gemel.risk.identification.file_level import dis
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import attack_on, best_cells, cost_matched
-from gemel.risk.models import (
-    GammaPrior,
-    HyperDirichlet,
-    ModelAverage,
-    complete_graph,
-    empty_graph,
-    enumerate_models,
-    enumerate_with_precision,
-    fit,
-)
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.fitted import fit
+from gemel.risk.models.graphs import complete_graph, empty_graph
+from gemel.risk.models.precision_search import GammaPrior, enumerate_with_precision
+from gemel.risk.models.queries import ModelAverage
+from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.identification import definition
 from tests.risk.identification.small_files import sampled_file
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma, poisson
 
-from gemel.risk.identification import KeyFile, log_linear_risk
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.fitting import ClosedForm, Margins, fit_margins, graph_of, support
 from gemel.risk.identification.loglinear.model_choice import cliques_of, decomposable_path
 from gemel.risk.identification.loglinear.risk import (
@@ -21,6 +21,7 @@ from gemel.risk.identification.loglinear.risk import (
     coefficients,
     h1,
     h2,
+    log_linear_risk,
     minimum_error,
     precision_of_closed_form,
     precision_of_fit,

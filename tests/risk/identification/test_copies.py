@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from benchmarks._public_populations import ADULT
 from gemel.risk.commands.disclosure import app
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.beside_keys import copied_share
+from gemel.risk.identification.key_file import KeyFile
 
 KEYS = ADULT.keys["6 keys"]
 

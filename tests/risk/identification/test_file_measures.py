@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile, dis, file_dis, file_measures
+from gemel.risk.identification.file_level import dis, file_dis, file_measures
+from gemel.risk.identification.key_file import KeyFile
 
 
 @pytest.fixture(scope="module")

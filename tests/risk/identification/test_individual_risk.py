@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import nbinom
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled, implied_fraction, individual_risk
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.reader import read_weights
 from gemel.risk.report.identification import render
 from tests.risk.identification.small_files import dependent_columns

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 
 COLUMNS = {"age": [1, 2, 2, 10], "sex": ["f", "m", None, "f"]}
 

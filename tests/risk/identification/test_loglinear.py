@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification import KeyFile, choose_model, log_linear_risk
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.fitting import fit_margins, support
-from gemel.risk.identification.loglinear.risk import h1, h2, minimum_error
+from gemel.risk.identification.loglinear.model_choice import choose_model
+from gemel.risk.identification.loglinear.risk import h1, h2, log_linear_risk, minimum_error
 from gemel.risk.models.counts import SparseCounts
 from tests.risk.models.definition import to_table
 

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile, log_linear_risk, misclassification_risk, swapping_matrix
 from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.risk import log_linear_risk
+from gemel.risk.identification.misclassification import misclassification_risk, swapping_matrix
 from research._swapping import observed_matrix, random_swap
 
 

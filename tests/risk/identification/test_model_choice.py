@@ -7,10 +7,11 @@ import pytest
 
 from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification import KeyFile, choose_model, log_linear_risk
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.file_level import dis
-from gemel.risk.identification.loglinear.model_choice import agrees, disagreement, distance
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, disagreement, distance
+from gemel.risk.identification.loglinear.risk import log_linear_risk
 from gemel.risk.models.graphs import Graph
 from gemel.risk.report.identification import render
 from tests.risk.identification.small_files import sampled_file

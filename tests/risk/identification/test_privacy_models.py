@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
 from gemel.risk.commands.disclosure import app
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.privacy_models import diversity, k_anonymity, sensitive_classes
 
 VALUES = st.one_of(st.none(), st.sampled_from("abc"))

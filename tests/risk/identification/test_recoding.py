@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.matching.category_merging import apply, merges, ordered_variables
 from gemel.risk.identification.matching.recoding import KnownProbabilities, Recoding, probabilities, recoded

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import Frequencies, KeyFile, Strategy, attack, attacks, file_measures, thesis_strategies
+from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.strategies import Frequencies, Strategy, attack, attacks, thesis_strategies
 
 
 @st.composite

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification import KeyFile, minimal_uniques, suda_scores
-from gemel.risk.identification.suda import largest_within
-from gemel.risk.identification.suda_ranking import calibrated
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.suda import largest_within, minimal_uniques
+from gemel.risk.identification.suda_ranking import calibrated, suda_scores
 
 SEVEN = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 FIVE = ["urbrur", "roof", "walls", "water", "sex"]

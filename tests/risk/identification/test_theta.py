@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
 from gemel.risk.commands.disclosure import app
-from gemel.risk.identification import KeyFile, misclassification_risk, swapping_matrix
-from gemel.risk.identification.misclassification import Perturbation, aligned
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.misclassification import Perturbation, aligned, misclassification_risk, swapping_matrix
 from gemel.risk.identification.reader import read_theta
 
 YAML = """\

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
 from gemel.risk.commands.disclosure import app
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.individual_risk import (
     Units,
@@ -23,6 +22,7 @@ from gemel.risk.identification.individual_risk import (
     individual_risk,
     unit_risk_document,
 )
+from gemel.risk.identification.key_file import KeyFile
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), min_size=1, max_size=8))

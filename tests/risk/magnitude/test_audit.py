@@ -8,22 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.magnitude import (
-    Attack,
-    Choice,
-    Classification,
-    Intruder,
-    LinkedTables,
-    MinimumFrequency,
-    PriorPosterior,
+from gemel.risk.magnitude.assessment import Choice, assess
+from gemel.risk.magnitude.attacks import Attack, Intruder
+from gemel.risk.magnitude.audit import (
+    Limits,
     PublishedValues,
-    assess,
     assess_published,
     breaches,
-    contributions,
     exact_bounds,
+    feasible_table,
+    pattern_of,
 )
-from gemel.risk.magnitude.audit import Limits, feasible_table, pattern_of
+from gemel.risk.magnitude.rules import MinimumFrequency, PriorPosterior, contributions
+from gemel.risk.magnitude.tables import Classification, LinkedTables
 from tests.risk.magnitude import definition
 from tests.risk.magnitude.small_tables import levels_of, made, named
 

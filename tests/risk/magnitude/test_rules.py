@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from gemel.common.errors import GemelError
-from gemel.risk.magnitude import Dominance, MinimumFrequency, PriorPosterior, primary_cells
+from gemel.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior, primary_cells
 from tests.risk.magnitude import definition
 from tests.risk.magnitude.definition import Record
 from tests.risk.magnitude.small_tables import files, made, named

@@ -7,17 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gemel.risk.magnitude import (
-    Contributions,
-    LinkedTables,
-    MinimumFrequency,
-    PriorPosterior,
-    Problem,
-    Suppression,
-    primary_cells,
-    suppress,
-)
 from gemel.risk.magnitude.assessment import Intruders
+from gemel.risk.magnitude.rules import Contributions, MinimumFrequency, PriorPosterior, primary_cells
+from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
+from gemel.risk.magnitude.tables import LinkedTables
 from tests.risk.magnitude import definition
 from tests.risk.magnitude.definition import Record
 from tests.risk.magnitude.small_tables import files, levels_of, made, named

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from gemel.common.errors import GemelError
-from gemel.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import fit
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
 
 NAMES = ("car", "home", "age")
 LEVELS = (2, 3, 2)

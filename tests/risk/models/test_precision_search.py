@@ -10,18 +10,18 @@ from scipy.integrate import quad
 from scipy.stats import gamma
 
 from gemel.common.errors import GemelError
-from gemel.risk.models import (
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.precision_search import (
     GammaPrior,
-    HyperDirichlet,
-    SparseCounts,
-    enumerate_models,
+    GridScores,
     enumerate_with_precision,
     mc3_with_precision,
     search_precision,
 )
-from gemel.risk.models.graphs import Graph
-from gemel.risk.models.junction_trees import JunctionTree
-from gemel.risk.models.precision_search import GridScores
+from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.definition import log_marginal_likelihood
 
 

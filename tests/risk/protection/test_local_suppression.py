@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.protection.local_suppression import suppress
 
 

@@ -11,13 +11,16 @@ import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
-from gemel.risk.protection import Levels, Methods, Policy, Request, protect, verify
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.protection.candidate import Setting
+from gemel.risk.protection.changes import Levels, Methods
 from gemel.risk.protection.key_table import level_losses, suppression_losses
+from gemel.risk.protection.log import verify
 from gemel.risk.protection.minimal_change import candidates, minimal_change
-from gemel.risk.protection.policy import record_risks
+from gemel.risk.protection.policy import Policy, record_risks
+from gemel.risk.protection.protected_file import protect
+from gemel.risk.protection.request import Request
 from tests.risk.protection.small_files import KEYS, TOWNS, people
 
 REQUEST = Request(

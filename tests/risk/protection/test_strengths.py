@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from gemel.common.errors import GemelError
-from gemel.risk.protection import Levels, Methods, Policy, Request, protect
-from gemel.risk.protection.changes import STRENGTHS, strata_of
+from gemel.risk.protection.changes import STRENGTHS, Levels, Methods, strata_of
 from gemel.risk.protection.key_table import level_losses
 from gemel.risk.protection.perturbed_keys import perturbed_keys
+from gemel.risk.protection.policy import Policy
+from gemel.risk.protection.protected_file import protect
+from gemel.risk.protection.request import Request
 from tests.risk.protection.small_files import KEYS, TOWNS, people
 
 REQUEST = Request(

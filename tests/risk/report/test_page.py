@@ -18,8 +18,8 @@ from gemel.risk.report.identification import render as records_page
 @pytest.fixture(scope="module")
 def pages() -> list[str]:
     from gemel.risk.attribution.table_assessment import assess as assess_tables
-    from gemel.risk.identification import KeyFile
     from gemel.risk.identification.assessment.file_assessment import assess as assess_records
+    from gemel.risk.identification.key_file import KeyFile
     from tests.risk.attribution.test_releases import FIGURE_18, release_of
     from tests.risk.identification.test_assessment import KEYS, people
 

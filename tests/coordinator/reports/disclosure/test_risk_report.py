@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, built
-from gemel.carole.assessment import AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
