@@ -122,10 +122,7 @@ class ExpectedCells:
 
 
 def greatest_rise(
-    counted: ExpectedCells,
-    weight: NDArray[np.float64],
-    inside: NDArray[np.bool_],
-    possible: Sequence[PossibleMatches],
+    counted: ExpectedCells, weight: NDArray[np.float64], inside: NDArray[np.bool_], possible: Sequence[PossibleMatches]
 ) -> Measure:
     """The greatest rise in a group that has linked records, with its interval; the method is left empty.
 

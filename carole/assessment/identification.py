@@ -254,10 +254,7 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[Re
     sets, number = np.unique(own.subsets, return_counts=True)
     order = np.lexsort((sets, -number, np.bitwise_count(sets)))
     highest_risk_records = [
-        {
-            "variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1],
-            "records": int(number[i]),
-        }
+        {"variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1], "records": int(number[i])}
         for i in order[:_SHOWN]
     ]
     document = {

@@ -172,10 +172,7 @@ class ModelledAttribution:
 
 
 def modelled_attribution(
-    combined: Combined,
-    sensitive: Sequence[SensitiveValues],
-    probabilities: Sequence[NDArray[np.float64]],
-    doubt: float,
+    combined: Combined, sensitive: Sequence[SensitiveValues], probabilities: Sequence[NDArray[np.float64]], doubt: float
 ) -> ModelledAttribution:
     """Expected share of the linked records whose person's value is inferred rightly and with little doubt.
 

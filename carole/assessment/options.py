@@ -216,11 +216,7 @@ def _until_within(
 
 
 def _minimal_merges(
-    combined: Combined,
-    model: CellRisk,
-    believed: Believed,
-    spec: AssessmentSpec,
-    measures: Mapping[str, float],
+    combined: Combined, model: CellRisk, believed: Believed, spec: AssessmentSpec, measures: Mapping[str, float]
 ) -> list[dict[str, Any]]:
     """The merges of categories that bring `correct_matches` down to its limit with the least loss of information."""
     limit = spec.limits.given.get("correct_matches")

@@ -257,11 +257,7 @@ def _attempt(one: Tried, ladders: Sequence[Ladder]) -> dict[str, Any]:
 
 
 def _utility(before: Combined, after: Combined, found: Tried) -> dict[str, float]:
-    return {
-        "cost": found.cost,
-        "dependence_before": _dependence(before),
-        "dependence": _dependence(after),
-    }
+    return {"cost": found.cost, "dependence_before": _dependence(before), "dependence": _dependence(after)}
 
 
 def _dependence(combined: Combined) -> float:

@@ -41,8 +41,7 @@ def write_table(path: Path, tables: LinkedTables, found: Contributions, assessme
 
 def magnitude(
     by: Annotated[
-        list[str],
-        typer.Option(help="Variables of a table, with commas between; once more for each linked table."),
+        list[str], typer.Option(help="Variables of a table, with commas between; once more for each linked table.")
     ],
     records: Annotated[
         Path | None,
@@ -100,12 +99,7 @@ def magnitude(
     from gemel.risk.commands.option_values import show_form
     from gemel.risk.magnitude.assessment import Choice, assess
     from gemel.risk.magnitude.audit import assess_published
-    from gemel.risk.magnitude.reader import (
-        read_hierarchies,
-        read_published,
-        read_published_alone,
-        read_records,
-    )
+    from gemel.risk.magnitude.reader import read_hierarchies, read_published, read_published_alone, read_records
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from gemel.risk.report.magnitude import render
@@ -172,12 +166,7 @@ def _one_of(option: str, got: str, meanings: dict[str, bool | None]) -> bool | N
 
 
 def _rules(
-    min_frequency: int | None,
-    margin: float,
-    p: float | None,
-    q: float,
-    coalition: int,
-    dominance: list[str],
+    min_frequency: int | None, margin: float, p: float | None, q: float, coalition: int, dominance: list[str]
 ) -> tuple[Rule, ...]:
     from gemel.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior
 

@@ -131,8 +131,7 @@ def protect(
         int | None, typer.Option("--k", help="Fewest records that agree on the keys.", rich_help_panel=_POLICY)
     ] = None,
     max_correct_matches: Annotated[
-        float | None,
-        typer.Option(help="Expected correct matches, as a share of the records.", rich_help_panel=_POLICY),
+        float | None, typer.Option(help="Expected correct matches, as a share of the records.", rich_help_panel=_POLICY)
     ] = None,
     max_record_risk: Annotated[
         float | None, typer.Option(help="Largest chance of a correct match of a record.", rich_help_panel=_POLICY)
@@ -172,8 +171,7 @@ def protect(
         str | None, typer.Option(help="KEY=LEVEL,...: publish these so; 0 is as it is.", rich_help_panel=_LEVELS)
     ] = None,
     importance: Annotated[
-        str | None,
-        typer.Option(help="KEY=NUMBER,...: what a key is worth, 1 if not named.", rich_help_panel=_LEVELS),
+        str | None, typer.Option(help="KEY=NUMBER,...: what a key is worth, 1 if not named.", rich_help_panel=_LEVELS)
     ] = None,
     pram: Annotated[
         str | None,

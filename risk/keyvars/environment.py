@@ -132,13 +132,7 @@ class Environment:
             )
         del self.variables[name]
 
-    def code(
-        self,
-        form: str,
-        variable: str,
-        categories: Sequence[str],
-        values: Mapping[str, str] | None = None,
-    ) -> str:
+    def code(self, form: str, variable: str, categories: Sequence[str], values: Mapping[str, str] | None = None) -> str:
         """Define in which categories a form has a variable."""
         here, old = self.form(form), self.variable(variable)
         try:

@@ -75,11 +75,7 @@ class Contributions:
 
 
 def contributions(
-    tables: LinkedTables,
-    nodes: Indices,
-    values: Numbers,
-    units: Indices | None = None,
-    weights: Numbers | None = None,
+    tables: LinkedTables, nodes: Indices, values: Numbers, units: Indices | None = None, weights: Numbers | None = None
 ) -> Contributions:
     """Add records up to contributions and cells.
 

@@ -15,13 +15,7 @@ from gemel.common.errors import parameter
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.graphs import Graph, empty_graph
-from gemel.risk.models.result import (
-    SearchResult,
-    inclusion_counts,
-    inclusion_matrix,
-    make_result,
-    split_r_hat,
-)
+from gemel.risk.models.result import SearchResult, inclusion_counts, inclusion_matrix, make_result, split_r_hat
 from gemel.risk.models.scores import HyperDirichlet
 
 TRACE = 2000

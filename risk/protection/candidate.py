@@ -96,13 +96,7 @@ class Setting:
 
 
 def measured(
-    table: KeyTable,
-    node: Node,
-    suppressed: NDArray[np.bool_],
-    setting: Setting,
-    needed: int = 1,
-    *,
-    exact: bool = True,
+    table: KeyTable, node: Node, suppressed: NDArray[np.bool_], setting: Setting, needed: int = 1, *, exact: bool = True
 ) -> Candidate:
     """A candidate, with its risk measured on the values that are published.
 

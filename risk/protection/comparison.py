@@ -154,12 +154,7 @@ def _shares(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def utility_of(
-    frame: pl.DataFrame,
-    changed: pl.DataFrame,
-    request: Request,
-    original: KeyTable,
-    table: KeyTable,
-    chosen: Candidate,
+    frame: pl.DataFrame, changed: pl.DataFrame, request: Request, original: KeyTable, table: KeyTable, chosen: Candidate
 ) -> dict[str, Any]:
     """Moments, correlations, two-way tables and regression coefficients before and after."""
     frame, changed = (without_missing_texts(own, request.missing_values) for own in (frame, changed))
@@ -221,12 +216,7 @@ def _absent(designs: list[NDArray[np.float64]]) -> NDArray[np.bool_]:
 
 
 def _number(
-    frame: pl.DataFrame,
-    name: str,
-    keys: dict[str, int],
-    table: KeyTable,
-    node: Node,
-    hidden: NDArray[np.bool_],
+    frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """A numeric column; of an integer key the middles of its groups, NaN where missing or suppressed."""
     if name not in keys:

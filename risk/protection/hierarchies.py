@@ -136,12 +136,7 @@ def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence
 
 
 def number_hierarchy(
-    name: str,
-    values: Sequence[str],
-    widths: Sequence[int] = (),
-    *,
-    bottom: int | None = None,
-    top: int | None = None,
+    name: str, values: Sequence[str], widths: Sequence[int] = (), *, bottom: int | None = None, top: int | None = None
 ) -> Hierarchy:
     """Levels of an integer key: its ends coded, then intervals of each width in turn."""
     numbers = whole_numbers(values)

@@ -65,10 +65,7 @@ _MORE = 3  # times the frequency that meets a limit by the file alone, where the
 
 
 def candidates(
-    table: KeyTable,
-    setting: Setting,
-    aims: Sequence[Policy] = (),
-    progress: Progress = lambda stage, fraction: None,
+    table: KeyTable, setting: Setting, aims: Sequence[Policy] = (), progress: Progress = lambda stage, fraction: None
 ) -> list[Candidate]:
     """Candidates for each share of records that may be left to suppression; those that come out alike once.
 

@@ -16,8 +16,7 @@ Variable = Annotated[str, typer.Argument(help="The variable.")]
 
 @app.command()
 def codebook(
-    out: Annotated[Path, typer.Argument(help="Where to write the CSV.")],
-    environment: Folder = Path("environment"),
+    out: Annotated[Path, typer.Argument(help="Where to write the CSV.")], environment: Folder = Path("environment")
 ) -> None:
     """The whole environment as one CSV, which `gemel keyvars add codebook` reads."""
     from gemel.risk.keyvars import folder

@@ -36,10 +36,7 @@ _BINS = 20
 
 
 def chances(
-    file: KeyFile,
-    calibrated: CalibratedRisk | None,
-    loglinear: LogLinearRisk | None,
-    matching: BayesianMatching | None,
+    file: KeyFile, calibrated: CalibratedRisk | None, loglinear: LogLinearRisk | None, matching: BayesianMatching | None
 ) -> dict[str, NDArray[np.float64]]:
     """Chance of a correct match of each record, by every way there is."""
     found = {}
@@ -63,10 +60,7 @@ def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
     for name, chance in by_way.items():
         number, _ = np.histogram(np.clip(chance, 0.0, 1.0), edges)
         share = number / len(chance)
-        series[name] = {
-            "share": share.tolist(),
-            "at_or_above": np.cumsum(share[::-1])[::-1].tolist(),
-        }
+        series[name] = {"share": share.tolist(), "at_or_above": np.cumsum(share[::-1])[::-1].tolist()}
     return {"edges": edges.tolist(), "series": series}
 
 

@@ -229,10 +229,7 @@ def fit_crowding(
         def objective(t: NDArray[np.float64], centre: float = centre) -> tuple[float, NDArray[np.float64]]:
             value, gradient = _likelihood(own, y, centre, t)
             off = t - prior_mean
-            return (
-                -float(w @ value) + 0.5 * float((prior * off * off).sum()),
-                -(w @ gradient) + prior * off,
-            )
+            return (-float(w @ value) + 0.5 * float((prior * off * off).sum()), -(w @ gradient) + prior * off)
 
         found = minimize(objective, reached, jac=True, method="L-BFGS-B", options={"maxiter": _SEARCH})
         reached = np.asarray(found.x)

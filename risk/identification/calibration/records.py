@@ -189,11 +189,7 @@ class CalibratedRisk:
 
 
 def calibrated_risk(
-    file: KeyFile,
-    *,
-    weights: NDArray[np.float64] | None = None,
-    level: float = 0.95,
-    seed: int = 1,
+    file: KeyFile, *, weights: NDArray[np.float64] | None = None, level: float = 0.95, seed: int = 1
 ) -> CalibratedRisk:
     """Calibrated risk of every record.
 

@@ -97,11 +97,7 @@ def _merged(
     counts = now.counts[np.concatenate([one, two])]
     # What a combination has after the merge, its own probability and its partner's, is the same from either side.
     p = np.concatenate(
-        [
-            now.probabilities[:, one] + partner[first, second],
-            now.probabilities[:, two] + partner[second, first],
-        ],
-        axis=1,
+        [now.probabilities[:, one] + partner[first, second], now.probabilities[:, two] + partner[second, first]], axis=1
     )
     at, which = distinct_rows(rows, now.recoding.sizes)
     joined = np.bincount(which, weights=counts, minlength=len(at)).astype(np.int64)

@@ -123,13 +123,7 @@ def test_the_steps_ascend():
 
 
 def test_the_number_of_forms_is_that_of_the_decimal():
-    assert [min_forms(n, p) for n, p in ((100, 0.29), (200, 0.57), (5, 0.5), (5, 1.0), (5, 0.0))] == [
-        29,
-        114,
-        2,
-        5,
-        0,
-    ]
+    assert [min_forms(n, p) for n, p in ((100, 0.29), (200, 0.57), (5, 0.5), (5, 1.0), (5, 0.0))] == [29, 114, 2, 5, 0]
     with pytest.raises(GemelError, match="from 0 to 1"):
         min_forms(5, 1.5)
 

@@ -19,12 +19,7 @@ RULES = (MinimumFrequency(3, 20), PriorPosterior(20))
 
 
 def protect(
-    tables: LinkedTables,
-    found: Contributions,
-    *,
-    exact: bool,
-    inside: bool = True,
-    known_within: float = np.inf,
+    tables: LinkedTables, found: Contributions, *, exact: bool, inside: bool = True, known_within: float = np.inf
 ) -> tuple[Problem, Suppression]:
     primary = primary_cells(found, RULES)
     intruders = Intruders(found, primary, RULES)
@@ -68,8 +63,7 @@ def check_attacks(shape: tuple[int, ...], problem: Problem, chosen: Suppression)
 
 
 @pytest.mark.parametrize(
-    ("shape", "known_within"),
-    [((3, 3), np.inf), ((2, 2, 2), np.inf), ((6,), np.inf), ((3, 3), 0.5)],
+    ("shape", "known_within"), [((3, 3), np.inf), ((2, 2, 2), np.inf), ((6,), np.inf), ((3, 3), 0.5)]
 )
 @pytest.mark.parametrize("exact", [True, False])
 def test_no_risky_cell_is_bounded_within_its_protection(

@@ -20,16 +20,7 @@ from tests.risk.models.definition import is_minimal, names_of, to_networkx
 from tests.risk.models.dynamic_trees import NONE, DynamicJunctionTree
 from tests.risk.models.examples import can_toggle, check_tree, random_counts, random_decomposable
 
-ASIA = {
-    "A": "",
-    "S": "",
-    "T": "A",
-    "L": "S",
-    "B": "S",
-    "E": "TL",
-    "X": "E",
-    "D": "BE",
-}
+ASIA = {"A": "", "S": "", "T": "A", "L": "S", "B": "S", "E": "TL", "X": "E", "D": "BE"}
 NAMES = tuple(ASIA)
 
 
