@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.coding import Codes, Counts, Missing, agreeing, coded, tally, text_of
+from gemel.risk.lattice_search import Node
 from gemel.risk.protection.hierarchies import Hierarchy
-
-Node = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)

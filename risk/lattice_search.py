@@ -1,22 +1,53 @@
-"""The node of least loss in a lattice of levels at which a condition holds that coarsening never breaks.
+"""The least coarsening with which a condition holds, in any lattice of coarsenings whose cost rises with each step.
 
-Losses add up over keys and rise with their levels. A node where the condition holds stands for all above it, one where
-it fails for all below it; so of a chain from a node to the top a binary search finds where it begins to hold, and each
-test decides whole boxes of the lattice (predictive tagging, as in Flash and ARX).
+`cheapest_first` goes through all of a small lattice, and is exact whatever the condition. `minimal_node` is exact for
+levels by key where coarsening never breaks the condition, and tests few nodes. `stepwise` takes the best step again and
+again: for lattices that no one can go through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import heapq
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.protection.key_table import Node
+
+Node = tuple[int, ...]
+"""A level of each key."""
+
+N = TypeVar("N", bound=Hashable)
+S = TypeVar("S")
 
 _NODES = 2**22  # held in an array of bytes and one of losses
+
+
+def cheapest_first(start: N, coarser: Callable[[N], Iterable[N]], cost: Callable[[N], Any]) -> Iterator[N]:
+    """Every node that can be reached, the cheapest first; of equal cost, the one that was reached first.
+
+    A node costs no less than those that it is `coarser` than, else the order is wrong. O(n log n) for n nodes, each
+    of them held.
+    """
+    queue, reached = [(cost(start), 0, start)], {start}
+    while queue:
+        node = heapq.heappop(queue)[-1]
+        yield node
+        for further in coarser(node):
+            if further not in reached:
+                heapq.heappush(queue, (cost(further), len(reached), further))
+                reached.add(further)
+
+
+def stepwise(start: S, best_step: Callable[[S], S | None], holds: Callable[[S], bool]) -> list[S]:
+    """From `start` one best step after another, until the condition holds or there is no step."""
+    steps = [start]
+    while not holds(steps[-1]) and (following := best_step(steps[-1])) is not None:
+        steps.append(following)
+    return steps
 
 
 @dataclass(frozen=True)
@@ -32,12 +63,16 @@ class NodeFound:
 def minimal_node(
     losses: Sequence[Sequence[float]], holds: Callable[[Node], bool], *, max_tests: int = 2_000
 ) -> NodeFound:
-    """Search a lattice.
+    """The node of least loss at which a condition holds that coarsening never breaks.
+
+    A node where it holds stands for all above it, one where it fails for all below it; so of a chain from a node to the
+    top a binary search finds where it begins to hold, and each test decides whole boxes of the lattice (predictive
+    tagging, as in Flash and ARX).
 
     Parameters
     ----------
     losses
-        ``losses[q][l]`` is the loss of key q at level l, never less than at the level before.
+        ``losses[q][l]`` is the loss of key q at level l, never less than at the level before; losses add up over keys.
 
     References
     ----------
