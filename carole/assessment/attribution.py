@@ -191,8 +191,6 @@ def learnt(
     ----------
     values, pair_values
         Codes of the linked records and of the pairs; -1 where missing: these carry no information.
-    weight
-        Link probability of each pair.
 
     Notes
     -----

@@ -33,13 +33,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class Tried:
-    """One coarsening that was assessed.
-
-    Attributes
-    ----------
-    excess
-        By how much the judged measures are above their limits, summed; 0 where every limit holds.
-    """
+    """One coarsening that was assessed."""
 
     levels: Levels
     cost: float

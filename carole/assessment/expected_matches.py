@@ -54,13 +54,7 @@ _MINIMUM_VARIANCE = 1e-8
 
 @dataclass(frozen=True)
 class LogTotal:
-    """The logarithm of a number, and its standard errors.
-
-    Attributes
-    ----------
-    by_formula
-        Weight of Pitman's formula in it, 0 to 1.
-    """
+    """The logarithm of a number, and its standard errors."""
 
     value: float
     below: float
@@ -108,15 +102,7 @@ class LogTotal:
 
 @dataclass(frozen=True)
 class Laws:
-    """Both laws of the true links.
-
-    Attributes
-    ----------
-    formula
-        Pitman's, fitted to how many true links share each combination.
-    calibrated
-        None where there are too few combinations of two.
-    """
+    """Both laws of the true links."""
 
     formula: PitmanFit = field(repr=False)
     calibrated: CalibratedLinks | None = field(repr=False)
@@ -182,17 +168,7 @@ _Z = float(ndtri((1.0 + CONFIDENCE) / 2.0))
 
 @dataclass(frozen=True)
 class Supposed:
-    """Which links are true, by one set of link probabilities.
-
-    Attributes
-    ----------
-    laws
-        Of how many people share the combinations of the true ones.
-    others
-        The same with as few, and as many, of the false links having halves that go together as its 95 % interval has.
-    populations
-        People, N: by the sampling fraction, and by either of its ends.
-    """
+    """Which links are true, by one set of link probabilities."""
 
     links: TrueLinks
     laws: Laws
@@ -229,8 +205,6 @@ class Believed:
     ----------
     probabilities
         Link probabilities that are possible, the model's first.
-    populations
-        By these, the people of the population by the sampling fraction and either of its ends.
     """
 
     halves: Halves

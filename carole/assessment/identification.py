@@ -143,11 +143,6 @@ def identification(
 ) -> Identification:
     """Measures of the combined output, and of the same people in each file alone.
 
-    Parameters
-    ----------
-    combined, fractions
-        The combined output, and each file's share of the population.
-
     Notes
     -----
     A false link combines two people, so a match with it is never correct. Probabilities of correct matches are

@@ -60,14 +60,7 @@ class SensitiveValues:
 
 
 def sensitive_values(combined: Combined, name: str, joint: JointDistribution | None) -> SensitiveValues:
-    """A sensitive variable of the linked records.
-
-    Parameters
-    ----------
-    joint
-        The fitted joint distribution; where it is None or has not the variable, the expected frequencies of the values
-        stand for it.
-    """
+    """A sensitive variable of the linked records."""
     (column,) = combined.columns([name])
     variable, values = combined.variables[column], combined.codes[:, column]
     keys = combined.with_role("key")

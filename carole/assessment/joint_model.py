@@ -53,8 +53,6 @@ def released_joint(
 
     Parameters
     ----------
-    joint
-        In codes; None: the run has none, and none is released.
     probabilities
         Link probabilities that are possible (`possible_probabilities`).
     """
@@ -243,14 +241,7 @@ class JointModel:
 def joint_model(
     combined: Combined, spec: Specification, joint: JointDistribution | None, linkage: LinkageDocument | None
 ) -> JointModel:
-    """The measures by the joint model.
-
-    Parameters
-    ----------
-    joint
-        The run's joint distribution in codes. None where it has none, or all keys stand alone: the expected frequencies
-        of the values then stand for it.
-    """
+    """The measures by the joint model."""
     names = combined.with_role("sensitive")
     if spec.latent is None or spec.assessment is None or not names:
         return JointModel({}, {}, [])

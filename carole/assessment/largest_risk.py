@@ -42,8 +42,6 @@ def largest_risk(cells: Cells, chance: NDArray[np.float64], cases: Sequence[Supp
     ----------
     chance : ndarray of float64, shape (n_records,)
         Probability by the model that each record is matched to its person.
-    fraction
-        Sampling fraction that the model's estimates are by.
 
     Notes
     -----

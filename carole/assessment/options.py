@@ -54,13 +54,6 @@ def options(
     Leaving out a key variable; joining its rare categories; leaving out the records that are unique; leaving out key
     variables one after the other until the limits on identification hold; leaving out a sensitive variable; rounding
     the tables.
-
-    Parameters
-    ----------
-    model
-        Of the key variables; None: nothing to recode.
-    believed
-        What is possible of the links; None with `model`.
     """
     found: list[dict[str, Any]] = []
     if model is not None and believed is not None:

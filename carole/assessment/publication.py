@@ -122,13 +122,7 @@ class Recovery:
 def recovery(
     combined: Combined, tables: Sequence[PublishedTable], known: int, rng: np.random.Generator | None = None
 ) -> Recovery:
-    """Attack tables together.
-
-    Parameters
-    ----------
-    rng
-        Of random rounding; None: seeded by the counts.
-    """
+    """Attack tables together."""
     names = list(dict.fromkeys(name for table in tables for name in table.variables))
     truth = base_table(combined, names)
     if truth is None:

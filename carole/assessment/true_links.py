@@ -146,11 +146,6 @@ class TrueLinks:
 def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
     """What is to be believed of each link.
 
-    Parameters
-    ----------
-    alike
-        Share of the false links whose halves go together; None: estimated, from equal chances of every share.
-
     Notes
     -----
     Without doubtful links, or where all are as doubtful, nothing tells the share, and half is supposed, with a spread

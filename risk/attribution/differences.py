@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import Conventional, Random
 
 Counts = NDArray[np.int64]
@@ -128,10 +128,10 @@ class Ranges:
         if protection == "none":
             return cls(counts, (counts, counts), (counts, counts))
         if base is None or protection not in ("conventional", "random"):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "a table is published as it is, or rounded by the protections conventional or random",
-                got=f"{protection!r}, base {base}",
+                f"{protection!r}, base {base}",
             )
         if protection == "conventional":
             law = Conventional(base)
@@ -201,10 +201,8 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
     Of random rounding the draws count that show most. O(cells * targets).
     """
     if former.counts.shape != latter.counts.shape:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "tables are compared over the same levels",
-            got=f"shapes {former.counts.shape} and {latter.counts.shape}",
+        raise parameter(
+            "", "tables are compared over the same levels", f"shapes {former.counts.shape} and {latter.counts.shape}"
         )
     # A cell has come or gone, never both: the difference is of numbers of people.
     people = _shown(former, latter) + _shown(latter, former)

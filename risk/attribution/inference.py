@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.queries import divergence_terms
 
@@ -51,7 +51,7 @@ class Beliefs:
     def factor(self) -> Floats:
         """By how much the odds of the record's own level rose from prior to posterior (its Bayes factor)."""
         if self.true is None:
-            raise GemelError(ErrorCode.PARAMETER, "the Bayes factor of the true level needs the true levels")
+            raise parameter("", "the Bayes factor of the true level needs the true levels")
         rows = np.arange(len(self.true))
         after, before = self.posterior[rows, self.true], self.prior[self.true]
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 Codes = NDArray[np.int64]
 
@@ -48,22 +48,20 @@ def classes(keys: Codes, sensitive: Codes, levels: int | None = None) -> Classes
     keys : ndarray of int64, shape (n_records, n_keys)
     sensitive : ndarray of int64, shape (n_records,)
         Level numbers from 0.
-    levels
-        Declared levels of the sensitive variable; by default those that occur.
 
     Notes
     -----
     O(n log n).
     """
     if keys.ndim != 2 or sensitive.shape != (len(keys),) or len(keys) == 0:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "",
             "one row of key values and one sensitive value are needed for each record",
-            got=f"shapes {keys.shape} and {sensitive.shape}",
+            f"shapes {keys.shape} and {sensitive.shape}",
         )
     number = int(sensitive.max()) + 1 if levels is None else levels
     if (sensitive < 0).any() or (sensitive >= number).any():
-        raise GemelError(ErrorCode.PARAMETER, "a sensitive value is outside its variable's levels")
+        raise parameter("", "a sensitive value is outside its variable's levels")
     if keys.shape[1]:
         found, which = np.unique(keys, axis=0, return_inverse=True)
     else:
@@ -176,7 +174,7 @@ class Attributions:
 def attributions(groups: Classes, threshold: float = 0.9) -> Attributions:
     """Exact and approximate attributions that conditioning on the key variables makes."""
     if not 0.0 < threshold <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "the share threshold lies above 0, and at most at 1", got=str(threshold))
+        raise parameter("", "the share threshold lies above 0, and at most at 1", str(threshold))
     counts = groups.sensitive
     occurs = counts.sum(axis=0) > 0
     positive = (counts > 0).sum(axis=1) == 1

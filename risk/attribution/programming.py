@@ -247,12 +247,8 @@ def programme_bounds(
 
     Parameters
     ----------
-    targets
-        Blocks of cells (flat numbers); by default each cell by itself.
     witnesses : ndarray of int64, shape (n, n_cells)
         Feasible tables already known.
-    progress
-        Called with the share of the bounds that is final.
     """
     ends = None if seconds is None else time.monotonic() + seconds
     known = _Known.of(rules, targets, outer)

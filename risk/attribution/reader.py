@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND
 from gemel.common.records.sources import Values
@@ -221,4 +221,4 @@ def _law_document(law: Law) -> dict[str, Any]:
         return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
     if law.exact:
         return {"kind": "exact"}
-    raise GemelError(ErrorCode.PARAMETER, f"a document has no name for the law {law.name!r}")
+    raise parameter("", f"a document has no name for the law {law.name!r}")

@@ -55,14 +55,14 @@ class Table:
     def __post_init__(self) -> None:
         names = [v.name for v in self.variables]
         if len(set(names)) != len(names):
-            raise GemelError(ErrorCode.PARAMETER, "a table's variables must have different names", got=", ".join(names))
+            raise parameter("", "a table's variables must have different names", ", ".join(names))
         counts = np.asarray(self.counts)
         shape = tuple(v.size for v in self.variables)
         if counts.shape != shape:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 f"counts must have the shape {shape} of the variables {', '.join(names) or '(none)'}",
-                got=str(counts.shape),
+                str(counts.shape),
             )
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < 0).any():
             raise parameter(" x ".join(names), "counts must be whole numbers, not negative")
@@ -96,9 +96,9 @@ class Table:
         """Count records given as level numbers, shape (n_records, n_variables)."""
         shape = tuple(v.size for v in variables)
         if records.ndim != 2 or records.shape[1] != len(shape):
-            raise GemelError(ErrorCode.PARAMETER, "records need a column for each variable", got=str(records.shape))
+            raise parameter("", "records need a column for each variable", str(records.shape))
         if (records < 0).any() or (records >= np.asarray(shape, dtype=np.int64)).any():
-            raise GemelError(ErrorCode.PARAMETER, "records hold a level number that its variable does not have")
+            raise parameter("", "records hold a level number that its variable does not have")
         cells = np.ravel_multi_index(tuple(records.T), shape) if shape else np.zeros(len(records), dtype=np.int64)
         counts = np.bincount(np.asarray(cells), minlength=math.prod(shape))
         return cls(tuple(variables), counts.reshape(shape))
@@ -110,7 +110,7 @@ def axis_of(variables: Sequence[Variable], name: str) -> int:
         if variable.name == name:
             return axis
     known = ", ".join(v.name for v in variables)
-    raise GemelError(ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"use one of: {known}")
+    raise parameter("", f"there is no variable {name!r}", remedy=f"use one of: {known}")
 
 
 def cell_label(variables: Sequence[Variable], index: Sequence[int]) -> str:
@@ -265,7 +265,7 @@ class Release:
         issues: list[GemelError] = []
         names = [t.name for t in self.tables]
         for name in sorted({n for n in names if names.count(n) > 1}):
-            issues.append(GemelError(ErrorCode.PARAMETER, f"two tables are called {name!r}", remedy="rename one"))
+            issues.append(parameter("", f"two tables are called {name!r}", remedy="rename one"))
         for table in self.tables:
             issues.extend(self._issues(table))
         sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
@@ -278,7 +278,7 @@ class Release:
                 )
             )
         if self.truth is not None and self.truth.variables != self.variables:
-            issues.append(GemelError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order"))
+            issues.append(parameter("", "the true table must have the release's variables, in order"))
         if len(issues) == 1:
             raise issues[0]
         if issues:

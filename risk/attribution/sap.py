@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import binom, gammaln
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 Curve = NDArray[np.float64]
 
@@ -81,13 +81,13 @@ def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.in
     cells = np.asarray(counts, dtype=np.int64).ravel()
     bound = cells if upper is None else np.asarray(upper, dtype=np.int64).ravel()
     if cells.shape != bound.shape:
-        raise GemelError(ErrorCode.PARAMETER, "counts and upper bounds must have one shape")
+        raise parameter("", "counts and upper bounds must have one shape")
     if (cells < 0).any() or (bound < cells).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "",
             "an upper bound is no smaller than the true count",
-            got=f"{int((bound < cells).sum())} cells where it is",
-            remedy="the release does not come from this population, or under another protection",
+            f"{int((bound < cells).sum())} cells where it is",
+            "the release does not come from this population, or under another protection",
         )
     return cells[bound == cells], int(cells.sum())
 

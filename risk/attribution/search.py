@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.shuttle import Contradiction, Shuttled
 
@@ -144,8 +144,8 @@ class Search:
     def __init__(self, tightened: Shuttled) -> None:
         lattice = tightened.lattice
         if lattice.size > LARGEST:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 f"a search over {lattice.size} recoded cells would not end",
                 remedy=f"use integer programming, or a lattice of at most {LARGEST} (kind 'chain')",
             )
@@ -158,8 +158,8 @@ class Search:
         self._touching = (order // 3).astype(np.int32)
         self._starts = np.searchsorted(nodes[order], np.arange(lattice.size + 1)).astype(np.int64)
         if (self.high[self.base] >= INFINITE).any():
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "some cell has no upper bound, so there is no end of feasible tables",
                 remedy="publish a total, or state the population's size",
             )

@@ -247,11 +247,6 @@ def shuttle(
 ) -> Shuttled:
     """Run the shuttle algorithm.
 
-    Parameters
-    ----------
-    over
-        The recoded cells to iterate over; by default the largest family that has room.
-
     Notes
     -----
     O(dependencies) a sweep, by whole-array steps: variable by variable and union by union.

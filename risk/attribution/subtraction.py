@@ -40,8 +40,6 @@ class Subtraction:
     curve : ndarray of float64, shape (N + 1,)
     lower, upper : ndarray of float64, shape (N + 1,)
         Pointwise confidence limits; equal to the curve where it is exact.
-    method
-        ``closed form``, ``exact recursion`` or ``Monte Carlo``, with its size.
     """
 
     curve: Curve

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
@@ -28,13 +28,7 @@ from gemel.risk.attribution.utility import utility
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A unique match.
-
-    Parameters
-    ----------
-    cell
-        Level number of each variable the samples share.
-    """
+    """A unique match."""
 
     cell: dict[str, int]
     posterior: Posterior
@@ -88,15 +82,11 @@ class RankCorrelation:
 def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
     """How well an intruder ranks unique matches."""
     if any(m.truth is None for m in matches):
-        raise GemelError(ErrorCode.PARAMETER, "the rank correlation needs the true table")
+        raise parameter("", "the rank correlation needs the true table")
     claimed = np.asarray([m.probability for m in matches])
     true = np.asarray([1.0 / (m.truth or 1) for m in matches])
     if len(matches) < 3 or np.ptp(claimed) == 0 or np.ptp(true) == 0:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "too few different unique matches for a rank correlation",
-            got=f"{len(matches)} matches",
-        )
+        raise parameter("", "too few different unique matches for a rank correlation", f"{len(matches)} matches")
     from scipy.stats import spearmanr  # slow to import, and only a check against the truth needs it
 
     answer = spearmanr(claimed, true)

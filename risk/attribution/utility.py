@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def utility(truth: ArrayLike, published: ArrayLike) -> Utility:
     """Compare a protected table with the true one, cell by cell; negative published counts are withheld ones."""
     true, given = np.asarray(truth, dtype=float).ravel(), np.asarray(published, dtype=float).ravel()
     if true.shape != given.shape:
-        raise GemelError(ErrorCode.PARAMETER, "the tables must have one shape", got=f"{true.shape} and {given.shape}")
+        raise parameter("", "the tables must have one shape", f"{true.shape} and {given.shape}")
     shown = given >= 0
     t, g = true[shown], given[shown]
     positive = t > 0

@@ -86,8 +86,6 @@ class IndividualRisk:
         E[1/F | f] of each.
     population : ndarray of float64, shape (n_cells,)
         Estimated people of each combination: the weights of the records that agree with it.
-    short
-        Records in classes whose weights sum to less than their number: taken for the whole class, with risk 1/f.
     """
 
     records: NDArray[np.float64] = field(repr=False)

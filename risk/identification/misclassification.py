@@ -135,8 +135,6 @@ def misclassification_risk(
     theta
         For each key variable that was perturbed, independently of the others, its matrix in the order of the file's
         labels: ``theta[observed, true]``.
-    model
-        A log-linear model of the perturbed file.
 
     Notes
     -----
@@ -235,13 +233,7 @@ _TOLERANCE = 1e-6  # of sums of stated probabilities, which are scaled to sum to
 
 @dataclass(frozen=True)
 class Perturbation:
-    """How the key values of a file came to be wrong.
-
-    Parameters
-    ----------
-    swapped
-        Key variables whose values were swapped, and the share of records that were.
-    """
+    """How the key values of a file came to be wrong."""
 
     swapped: Mapping[str, float] = field(default_factory=dict)
     theta: Mapping[str, Stated] = field(default_factory=dict)

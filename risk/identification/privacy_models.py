@@ -57,13 +57,7 @@ class SensitiveClasses:
 
 @dataclass(frozen=True)
 class Diversity:
-    """What the classes disclose of a sensitive variable.
-
-    Parameters
-    ----------
-    t_ordered
-        The same with levels in order; None where they have none.
-    """
+    """What the classes disclose of a sensitive variable."""
 
     distinct: float
     entropy: float

@@ -128,7 +128,7 @@ def minimal_uniques(
        doi:10.1007/s10618-007-0078-6
     """
     if file.n_keys > _MAX_KEYS:
-        raise GemelError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys are searched", got=str(file.n_keys))
+        raise parameter("", f"at most {_MAX_KEYS} keys are searched", str(file.n_keys))
     maximum = file.n_keys if max_size is None else max_size
     if maximum < 1:
         raise parameter("max_size", "a minimal unique has at least one key", str(maximum))

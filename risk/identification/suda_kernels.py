@@ -159,13 +159,9 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
 
     Parameters
     ----------
-    rows, layout
-        Of `packed`, sorted by key 0, then key 1, ...
     candidate : ndarray of uint8, shape (n_cells,)
         1 for a combination that one record has and no other agrees with.
     levels : ndarray of int64, shape (n_keys,)
-    part, parts
-        Of the classes of the highest key only each `parts`-th, from number `part` on: tasks that share no record.
     held : ndarray of int64, shape (n_tasks,)
         What each task has found, as far as it has reported: this one writes its own.
 

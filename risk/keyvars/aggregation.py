@@ -96,23 +96,21 @@ class AggregationGraph:
                 continue
             known.append(name)
             if list(categories).count(name) > 1:
-                yield GemelError(ErrorCode.PARAMETER, "a category is named twice", got=repr(name))
+                yield parameter("", "a category is named twice", repr(name))
         for a, b in combinations(known, 2):
             if common := self.reach[a] & self.reach[b]:
-                yield GemelError(
-                    ErrorCode.PARAMETER,
-                    f"the categories {a!r} and {b!r} overlap",
-                    got=f"both contain {listed(self._named(common))}",
+                yield parameter(
+                    "", f"the categories {a!r} and {b!r} overlap", f"both contain {listed(self._named(common))}"
                 )
         lacking = (1 << len(self.leaves)) - 1
         for name in known:
             lacking &= ~self.reach[name]
         if lacking and len(known) == len(set(categories)):
-            yield GemelError(
-                ErrorCode.PARAMETER,
+            yield parameter(
+                "",
                 "the categories are not exhaustive",
-                got=f"none contains {listed(self._named(lacking))}",
-                remedy="name a category for what is left, such as everything else",
+                f"none contains {listed(self._named(lacking))}",
+                "name a category for what is left, such as everything else",
             )
 
     def issues(self) -> Iterator[GemelError]:
@@ -167,11 +165,11 @@ class AggregationGraph:
     def add_leaves(self, names: Sequence[str]) -> AggregationGraph:
         """The first leaves of an empty graph."""
         if self.children:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "the leaves are exhaustive, so nothing can be added beside them",
-                got=listed(names),
-                remedy="divide the category that contains them",
+                listed(names),
+                "divide the category that contains them",
             )
         self._new(names)
         return _sound(dict.fromkeys(names, ()))

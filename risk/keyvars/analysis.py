@@ -23,7 +23,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 from gemel.risk.keyvars.partitions import Precision, joins, size
 
 MAX_NODES = 100_000
@@ -32,11 +32,6 @@ MAX_NODES = 100_000
 
 class HarmonisationGraph:
     """The categorisations of one variable, and all that they harmonise to.
-
-    Parameters
-    ----------
-    categorisations
-        Partitions of the same leaves, or None for arbitrary precision; repetitions change nothing.
 
     Attributes
     ----------
@@ -75,11 +70,11 @@ class HarmonisationGraph:
         found = joins(self.nodes, categorisation)
         arrived = [*dict.fromkeys(each for each in [categorisation, *found] if each not in self._index)]
         if len(self.nodes) + len(arrived) > MAX_NODES:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 f"the categorisations have more than {MAX_NODES:,} harmonisations",
-                got=f"{len(self.observed) + 1} distinct categorisations",
-                remedy="analyse a smaller environment",
+                f"{len(self.observed) + 1} distinct categorisations",
+                "analyse a smaller environment",
             )
         self.harmonisations += len(found)
         old = len(self.nodes)
@@ -170,7 +165,7 @@ class Course:
 def min_forms(environment: int, prevalence: float) -> int:
     """N = floor(|E| p), with p as it is written: .29 of 100 forms are 29, though not in binary."""
     if not 0 <= prevalence <= 1:
-        raise GemelError(ErrorCode.PARAMETER, "the prevalence must be from 0 to 1", got=f"{prevalence:g}")
+        raise parameter("", "the prevalence must be from 0 to 1", f"{prevalence:g}")
     return math.floor(Fraction(str(prevalence)) * environment)
 
 

@@ -117,15 +117,7 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Choice:
-    """How complementary cells are chosen, and against whom.
-
-    Parameters
-    ----------
-    objective
-        ``value``: the least sum of withheld values; ``cells``: the fewest cells.
-    known_within
-        Share of its value within which every attacker knows each withheld cell beforehand; infinite for nothing.
-    """
+    """How complementary cells are chosen, and against whom."""
 
     objective: Literal["value", "cells"] = "value"
     totals: bool = True

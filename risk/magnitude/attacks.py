@@ -63,8 +63,6 @@ class Rooms:
             True values.
         suppressed : ndarray of bool, shape (n_cells,)
             What is withheld.
-        signed
-            Whether values may be negative.
         """
         sizes = np.abs(values)
         within = np.full(len(values), np.inf) if np.isinf(known_within) else known_within * sizes
@@ -111,8 +109,6 @@ class Attack:
     ----------
     sense
         1: its upper bound; -1: its lower bound.
-    reach
-        How far beyond the true value the bound must lie, above 0.
     """
 
     cell: int
@@ -127,8 +123,6 @@ class Moved:
 
     Parameters
     ----------
-    reach
-        How far the cell can move, at most the reach asked for where there is one; infinite where nothing bounds it.
     prices : ndarray of float64, shape (n_cells,), optional
         Reduced costs: no movement of the cells that adds up moves the target by more than the sum of -price * move.
     """
@@ -173,13 +167,7 @@ class Suppressed:
         return self.free[self._part(cell)[0]]
 
     def moved(self, cell: int, sense: int, scale: float, intruder: Intruder = OUTSIDER, *, capped: bool) -> Moved:
-        """How far a cell can move up (sense 1) or down (-1).
-
-        Parameters
-        ----------
-        scale
-            What the programme takes for 1: the reach asked for, or the size of a cell.
-        """
+        """How far a cell can move up (sense 1) or down (-1)."""
         columns, rows, matrix = self._part(cell)
         cells = self.free[columns]
         down, up = self.rooms.narrowed(cells, intruder)

@@ -154,8 +154,6 @@ class PublishedValues:
     ----------
     values : ndarray of float64, shape (n_cells,)
         NaN where withheld.
-    rounding
-        What they were rounded to a multiple of; 0 for values as they are.
     """
 
     values: Numbers
@@ -170,13 +168,7 @@ class PublishedValues:
 def assess_published(
     tables: LinkedTables, published: PublishedValues, *, signed: bool = False, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """What an outsider gets back of a published table, without the records behind it.
-
-    Returns
-    -------
-    dict
-        Bounds of every withheld cell, and how many are known exactly or within 10 per cent.
-    """
+    """What an outsider gets back of a published table, without the records behind it."""
     limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
     table = feasible_table(tables, limits)
     pattern: Suppressed = pattern_of(tables, table, limits)

@@ -133,14 +133,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
 
 
 def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -> PublishedValues:
-    """A published table as values of cells that are known already.
-
-    Parameters
-    ----------
-    path
-        CSV: a column for each variable, and ``value``, empty where withheld; the level ``Total``, or an empty text,
-        sums a variable out. A row that is absent is a withheld sum, or an empty cell where it is no sum.
-    """
+    """A published table as values of cells that are known already."""
     names = [c.name for c in tables.classifications]
     frame = _published(path, names)
     nodes = []

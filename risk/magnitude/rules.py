@@ -215,15 +215,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class MinimumFrequency:
-    """A cell has at least so many contributors.
-
-    Parameters
-    ----------
-    n
-        Fewest contributors, 1 at least.
-    margin
-        Protection in per cent of what the attackers do not have themselves; the rule has none of its own.
-    """
+    """A cell has at least so many contributors."""
 
     n: int
     margin: float = 10.0
@@ -272,14 +264,7 @@ class Dominance:
 
 @dataclass(frozen=True)
 class PriorPosterior:
-    """The pq rule: who knows others' contributions within q per cent before must not know one within p per cent after.
-
-    Parameters
-    ----------
-    q
-        Per cent within which contributions are known before; 100, knowing no more than that they are not negative, is
-        the p % rule.
-    """
+    """The pq rule: who knows others' contributions within q per cent must not come to know one within p per cent."""
 
     p: float
     q: float = 100.0

@@ -40,8 +40,6 @@ class Problem:
     ----------
     values : ndarray of float64, shape (n_cells,)
         True values.
-    signed
-        Whether they may be negative.
     primary : ndarray of bool, shape (n_cells,)
         Withheld in any case.
     candidates : ndarray of bool, shape (n_cells,)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.models.counts import is_dense, row_keys, total_by_row
 
 ROW_LIMIT = 2**25
@@ -77,11 +77,11 @@ class Factor:
         """The same function with sum 1."""
         total = self.total
         if not total > 0:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "the evidence is impossible under the model",
-                got="probability 0",
-                remedy="use posterior means, which give every cell a probability",
+                "probability 0",
+                "use posterior means, which give every cell a probability",
             )
         return Factor(self.variables, self.levels, self.cells, self.values / total)
 

@@ -57,9 +57,7 @@ class IncompleteCounts:
         """Count records whose codes are -1 where missing; checked as `SparseCounts.from_records` checks."""
         codes = np.asarray(records)
         if codes.ndim == 2 and np.issubdtype(codes.dtype, np.integer) and codes.size and codes.min() < -1:
-            raise GemelError(
-                ErrorCode.PARAMETER, "a missing value is -1, other codes are not negative", got=str(codes.min())
-            )
+            raise parameter("", "a missing value is -1, other codes are not negative", str(codes.min()))
         shifted = SparseCounts.from_records(codes + 1, [n + 1 for n in levels], names, weights)
         known = [n - 1 for n in shifted.levels]
         if min(known) < 2:

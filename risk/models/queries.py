@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.factors import match_rows
 from gemel.risk.models.fitted import Estimate, FittedModel, fit, same_variables
@@ -254,6 +254,6 @@ def _log_ratio(p: Distribution, q: Distribution, samples: int, rng: np.random.Ge
     else:
         draw = getattr(p, "sample", None)
         if draw is None:
-            raise GemelError(ErrorCode.PARAMETER, "a model that can be sampled is needed", got=type(p).__name__)
+            raise parameter("", "a model that can be sampled is needed", type(p).__name__)
         cells = draw(samples, rng)
     return np.asarray(1 - np.log2(1 + np.exp(q.log_probability(cells) - p.log_probability(cells))))

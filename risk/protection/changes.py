@@ -48,17 +48,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Methods:
-    """Methods that change values.
-
-    Parameters
-    ----------
-    pram, swap
-        By key: the share of records that take part.
-    pram_searched, swap_searched
-        Keys for which this share is one of `STRENGTHS`, the same for all of them.
-    noise
-        By column, its share of the variance; columns of one share are changed together, and keep their correlations.
-    """
+    """Methods that change values."""
 
     pram: Mapping[str, float] = field(default_factory=dict)
     swap: Mapping[str, float] = field(default_factory=dict)

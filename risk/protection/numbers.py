@@ -25,8 +25,6 @@ def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]
     ----------
     numbers : ndarray of float64, shape (n_records, n_variables)
         NaN where missing.
-    k
-        Smallest group, from 2 to the records that have the variable that most have.
 
     Returns
     -------

@@ -135,8 +135,6 @@ def record_risks(
 
     Parameters
     ----------
-    file
-        Its frequencies and sampling fraction.
     weights : ndarray, shape (n_records,), optional
         Survey weights: the fraction of a combination is then f over the weights of those who agree.
     unchanged : ndarray, shape (n_records,), optional
@@ -205,21 +203,7 @@ _MEASURES = {"max_correct_matches": "correct_matches", "max_record_risk": "recor
 def policy_decision(
     policy: Policy, before: FileRisk, after: FileRisk, *, by_larger: bool, certain: bool
 ) -> dict[str, Any]:
-    """What judged, ready for JSON.
-
-    Parameters
-    ----------
-    before, after
-        With the upper ends of both.
-
-    Returns
-    -------
-    dict
-        ``by``: ``population``, ``counts`` or ``larger``; ``limits``, for each limit on the chances of a match its name
-        and ``value``, and for the file ``before`` and ``after``: the ``counts``' number, the ``upper`` end,
-        ``upper_by`` (``calibrated`` or ``bound``), and whether the two ``disagree`` about the limit; ``why``, for which
-        of the files the bound stands in, and for what reason.
-    """
+    """What judged, ready for JSON."""
     exact = before.exact is not None
     rows = list[dict[str, Any]]()
     for limit, measure in _MEASURES.items():

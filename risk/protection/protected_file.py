@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress
 from gemel.risk.identification.individual_risk import check_weights
 from gemel.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
@@ -187,13 +187,7 @@ def _unmet(found: Sequence[Candidate], request: Request) -> GemelError:
         got += f" by {UPPER_WORDS[upper.by]}, and meets the policy by the counts alone"
         got += f"; no calibrated estimate: {upper.why}" if upper.why else ""
         remedy += "; or name what risk is measured against: --population, or a limit --k, by which the counts decide"
-    return GemelError(
-        ErrorCode.PARAMETER,
-        f"nothing that was tried meets the policy ({limits})",
-        where="policy",
-        got=got,
-        remedy=remedy,
-    )
+    return parameter("policy", f"nothing that was tried meets the policy ({limits})", got, remedy)
 
 
 def _published(frame: pl.DataFrame, request: Request, table: KeyTable, chosen: Candidate) -> pl.DataFrame:

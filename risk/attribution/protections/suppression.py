@@ -12,7 +12,7 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import block_array, csr_array, eye_array, sparray, vstack
 
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import GemelError, parameter
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact
 from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact
 from gemel.risk.attribution.release import Axis, Published
@@ -104,10 +104,8 @@ def solve(
     )
     if result.x is None:
         reason = "there is no solution" if result.status == 2 else "none was found in the time allowed"
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"{what}: {reason}",
-            remedy="require less protection, publish fewer margins, or allow more time",
+        raise parameter(
+            "", f"{what}: {reason}", remedy="require less protection, publish fewer margins, or allow more time"
         )
     gap = float(getattr(result, "mip_gap", 0.0) or 0.0)
     return Solved(np.asarray(result.x), gap)
@@ -145,17 +143,6 @@ class _ProtectingCells(Protection):
 @dataclass(frozen=True)
 class CellSuppression(_ProtectingCells):
     """Withhold risky cells, and the fewest others, so that no risky count can be worked out.
-
-    Parameters
-    ----------
-    threshold
-        Counts from 1 to under this are risky, unless `cells` names them.
-    cells
-        Risky cells, as indices of the table.
-    margins
-        Sets of variables whose margins are published; by default all, with the total.
-    weight
-        ``cells``: fewest cells. ``counts``: least sum of counts withheld.
 
     Notes
     -----

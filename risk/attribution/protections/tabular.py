@@ -93,11 +93,6 @@ def _kept(given: Published, counts: Integers) -> Integers:
 class ControlledRounding(Protection):
     """Every count and margin to a multiple of the base next to it, so that all add up, as near to the truth as can be.
 
-    Parameters
-    ----------
-    margins
-        Sets of variables whose margins are rounded along; by default all, with the total.
-
     Notes
     -----
     Least sum of absolute changes over all published cells; ties are broken by the generator. With three or more
@@ -228,16 +223,6 @@ def _outcome(
 @dataclass(frozen=True)
 class TabularAdjustment(Protection):
     """Change each risky count to a safe one, and the others least, with chosen margins unchanged.
-
-    Parameters
-    ----------
-    threshold
-        Counts from 1 to under this are risky: they become 0 or the threshold. With `cells`, each of those goes down or
-        up by `step`.
-    cells
-        Risky cells, as indices of the table.
-    margins
-        Sets of variables whose margins stay; by default all one-way margins.
 
     References
     ----------

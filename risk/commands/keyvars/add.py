@@ -57,19 +57,19 @@ def variable(
     environment: Folder = Path("environment"),
 ) -> None:
     """Define in which categories a form has a variable. The first categories of a variable must be exhaustive."""
-    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.errors import ErrorCode, GemelError, parameter
     from gemel.risk.keyvars.codebook import split
     from gemel.risk.keyvars.folder import changed
     from gemel.risk.keyvars.intervals import SCALES
 
     chosen = next((each for each in SCALES if each == (scale or "nominal")), None)
     if chosen is None:
-        raise GemelError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", got=repr(scale))
+        raise parameter("", f"a scale is one of {', '.join(SCALES)}", repr(scale))
     with changed(environment) as env:
         if name not in env.variables:
             env.add_variable(name, chosen)
         elif scale not in (None, env.variables[name].scale):
-            raise GemelError(ErrorCode.PARAMETER, f"{name} has scale {env.variables[name].scale}", got=repr(scale))
+            raise parameter("", f"{name} has scale {env.variables[name].scale}", repr(scale))
         if form is None:
             env.make_known(name, split(categories))
             typer.echo(f"added variable {name}")

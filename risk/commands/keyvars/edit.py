@@ -105,7 +105,7 @@ def delete(
     environment: Folder = Path("environment"),
 ) -> None:
     """Delete a form, a variable, a category or a group. What is in use is not deleted."""
-    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.errors import parameter
     from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
@@ -121,8 +121,8 @@ def delete(
         elif variable is not None and category is None and group is None:
             env.delete_variable(variable)
         else:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "what to delete is not clear",
                 remedy="give --group, or --form, or --variable, or --form and --variable, or --variable and --category",
             )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gemel.common.durable import write_text
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
 """How the help describes several names."""
@@ -28,11 +28,11 @@ def pairs(texts: Sequence[str] | None) -> dict[str, str]:
     for text in texts or ():
         key, sign, value = (part.strip() for part in text.partition("="))
         if not sign or not key or key in found:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "given twice" if key in found else "a name, an equals sign and a value expected",
-                got=repr(text),
-                remedy="write 'Organisation=Pollsters'",
+                repr(text),
+                "write 'Organisation=Pollsters'",
             )
         found[key] = value
     return found

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.common.records.typed_table import Labelled
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.individual_risk import (
@@ -80,8 +80,6 @@ class LogitRankPlot:
         Logits of relative ranks.
     logit : ndarray of float64, shape (n_points,)
         Smoothed logit of the probability at each.
-    slope
-        Of one logistic regression over all ranks: the better score is steeper; 0 is no better than chance.
     """
 
     t: NDArray[np.float64] = field(repr=False)
@@ -103,8 +101,6 @@ def logit_rank_plot(scores: ArrayLike, events: ArrayLike, points: int = 99, h: f
         Greater is riskier; equal scores share their mean rank.
     events : array of bool, shape (n,)
         Whether the event took place.
-    h
-        Standard deviation of the smoothing window in the middle, as a share of all ranks.
 
     Notes
     -----
@@ -151,9 +147,7 @@ def auc(scores: ArrayLike, events: ArrayLike) -> float:
 def _pairs(scores: ArrayLike, events: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     s, y = np.asarray(scores, dtype=np.float64), np.asarray(events, dtype=np.float64)
     if s.ndim != 1 or s.shape != y.shape or not len(s):
-        raise GemelError(
-            ErrorCode.PARAMETER, "one score and one event are needed for each record", got=f"{s.shape} and {y.shape}"
-        )
+        raise parameter("", "one score and one event are needed for each record", f"{s.shape} and {y.shape}")
     if not np.isfinite(s).all() or not np.isin(y, (0.0, 1.0)).all():
         raise parameter("scores, events", "scores must be finite, and events yes or no")
     return s, y
@@ -245,8 +239,6 @@ class BesideKeys:
         The unit of each record: a household, an enterprise.
     unit_keys
         Keys of units: for each the level number of each record.
-    fraction_from
-        Where the sampling fraction comes from.
     numeric, original
         Numeric variables of the records, which were perturbed, and of their originals, each of shape (n_records,).
     rows, n_columns
@@ -285,8 +277,6 @@ class BesideKeys:
 
         Parameters
         ----------
-        file, weights
-            The records and their survey weights.
         scores
             By name, each of shape (n_records,): greater is riskier.
         """

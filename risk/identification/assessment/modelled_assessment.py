@@ -36,13 +36,7 @@ _TRACED = 200  # points of a search's trace
 def log_linear(
     file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, searched: Iterable[Graph] = ()
 ) -> LogLinearRisk:
-    """Put the log-linear models tried into an assessment, and give the preferred one.
-
-    Parameters
-    ----------
-    weights
-        Survey weights, where records were not sampled alike.
-    """
+    """Put the log-linear models tried into an assessment, and give the preferred one."""
     if weights is not None:
         return _weighted(file, found, weights)
     choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)

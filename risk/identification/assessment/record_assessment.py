@@ -46,14 +46,7 @@ def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> No
 
 
 def compared(assessments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The assessments of all key sets with a comparison, ready for JSON.
-
-    Returns
-    -------
-    dict
-        ``scenarios``, the assessments; ``comparison``, a row for each with its keys and main figures; a figure that was
-        not computed is null.
-    """
+    """The assessments of all key sets with a comparison, ready for JSON."""
     return {"scenarios": list(assessments), "comparison": [_row(each) for each in assessments]}
 
 
@@ -107,13 +100,7 @@ def assess_records(
     seed: int = 1,
     progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
-    """Assess records by each key set, and compare the assessments where there are several.
-
-    Parameters
-    ----------
-    fraction
-        Sampling fraction; by default that of the population, or what the weights imply.
-    """
+    """Assess records by each key set, and compare the assessments where there are several."""
     columns = beside or BesideColumns()
     changed = perturbation or Perturbation()
     table = record_table(records, "records")

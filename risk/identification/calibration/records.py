@@ -58,8 +58,6 @@ def largest_tau(
         What orders the combinations into strata.
     c : ndarray of float64, shape (n_cells,)
         People outside the sample for each in it.
-    rng
-        For what the numbers of pairs and triples leave open: each is drawn 400 times from its posterior.
     """
     order = np.argsort(predicted, kind="stable")
     triples = np.cumsum((sizes[order] == 3) * weights[order] / 3.0)

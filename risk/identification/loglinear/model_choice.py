@@ -135,13 +135,7 @@ _OPEN = 1.5  # averaged tau2 over the plug-in from which a fit leaves too much o
 
 @dataclass(frozen=True, eq=False)
 class ModelChoice:
-    """Models that were tried, and the preferred one.
-
-    Parameters
-    ----------
-    criterion
-        ``B1`` for tau1, ``B2`` for tau2.
-    """
+    """Models that were tried, and the preferred one."""
 
     models: tuple[LogLinearRisk, ...]
     chosen: int

@@ -345,22 +345,9 @@ def log_linear_risk(
     ----------
     file
         The records. Where missing values agree with everything, no cell can be counted: refused.
-    terms
-        ``independence``, ``two-way`` (all two-way interactions), or the highest-order terms by names.
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights (people each record stands for), where records were not sampled alike. The model is then fitted
         to the weighted counts by pseudo-likelihood, and a cell's own fraction is its count divided by its weights.
-    averaged
-        Average each record's risk over what the fit leaves open, its expected others having a gamma law with the
-        variance of the fit: a rich model, whose mean of a sample unique rests on few records, then understates the risk
-        less. Without effect on models that have no closed form, and with survey weights.
-    margins
-        Those of ``file.table()``, to share between models.
-
-    Returns
-    -------
-    LogLinearRisk
-        With ``converged`` False where the fit did not reach its tolerance.
 
     Notes
     -----

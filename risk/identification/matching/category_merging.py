@@ -47,8 +47,6 @@ def merges(
 
     Parameters
     ----------
-    variables
-        Which variables; by default all.
     known
         Keeps probabilities from one call to the next.
 

@@ -80,12 +80,6 @@ def best_cells(matching: BayesianMatching, number: int = 10) -> ModelAttack:
 def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: bool = False) -> ModelAttack:
     """As many combinations as a search affords, those expected to be smallest in the population first.
 
-    Parameters
-    ----------
-    by_true_counts
-        Add up the population's counts instead of the expected ones: what a perfect knowledge of cost would give (the
-        thesis's MCMCMC1; the expected ones are its MCMCMC2).
-
     Notes
     -----
     Matching from population to sample, Pr(cm) = cells * cost / N: at equal cost, more combinations are better. The
