@@ -13,6 +13,7 @@ from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.json_output import JsonFile, write_json
+from gemel.risk.commands.option_values import argument, option
 
 
 def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -135,66 +136,54 @@ def _numeric(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def identify(
-    records: Annotated[
-        Path, typer.Argument(help="The records that would be released: CSV, Parquet, Stata, SPSS or SAS.")
-    ],
+    records: Annotated[Path, argument("The records that would be released: CSV, Parquet, Stata, SPSS or SAS.")],
     keys: Annotated[
-        list[str],
-        typer.Option(help="Key variables, with commas between: what an intruder may know. Again for another key set."),
+        list[str], option("Key variables, with commas between: what an intruder may know. Again for another key set.")
     ],
     fraction: Annotated[
-        float | None, typer.Option(help="Sampling fraction; with --population or --weights it may be left out.")
+        float | None, option("Sampling fraction; with --population or --weights it may be left out.")
     ] = None,
-    population: Annotated[Path | None, typer.Option(help="The same columns for the whole population.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
+    population: Annotated[Path | None, option("The same columns for the whole population.")] = None,
+    out: Annotated[Path | None, option("Where to write the report, one HTML file.")] = None,
     json_file: JsonFile = None,
     missing: Annotated[
-        str, typer.Option(help="What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
+        str, option("What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
     ] = "level",
-    missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
-    values: Annotated[
-        str, typer.Option(help="Where a file has labels of values: take the `codes` or the `labels`.")
-    ] = "codes",
+    missing_values: Annotated[str, option("Texts that mean missing, with commas between.")] = ",NA",
+    values: Annotated[str, option("Where a file has labels of values: take the `codes` or the `labels`.")] = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     max_msu: Annotated[
-        int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
+        int | None, option("Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option(help="Column of survey weights: people each record stands for.")
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(help="Column of the unit a record belongs to: a household, an enterprise.")
-    ] = None,
+    weights: Annotated[str | None, option("Column of survey weights: people each record stands for.")] = None,
+    unit: Annotated[str | None, option("Column of the unit a record belongs to: a household, an enterprise.")] = None,
     unit_keys: Annotated[
-        str | None, typer.Option(help="What an intruder may know of a whole unit, the same for all members.")
+        str | None, option("What an intruder may know of a whole unit, the same for all members.")
     ] = None,
-    swapped: Annotated[
-        str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
-    ] = None,
+    swapped: Annotated[str | None, option("Keys whose values were swapped, and how many: region=0.2,age=0.1.")] = None,
     theta: Annotated[
         list[str] | None,
-        typer.Option(help="Misclassification matrices: a YAML or JSON file, or KEY=FILE.csv, again for each key."),
+        option("Misclassification matrices: a YAML or JSON file, or KEY=FILE.csv, again for each key."),
     ] = None,
     selected: Annotated[
-        float | None,
-        typer.Option("--target", help="Expected correct matches, as a share of records, to aim at in recoding."),
+        float | None, option("Expected correct matches, as a share of records, to aim at in recoding.", "--target")
     ] = None,
     sensitive: Annotated[
-        str | None, typer.Option(help="Sensitive variables, with commas between, for l-diversity and t-closeness.")
+        str | None, option("Sensitive variables, with commas between, for l-diversity and t-closeness.")
     ] = None,
     ordinal: Annotated[
-        str | None, typer.Option(help="Sensitive variables whose values have an order: numbers, or texts that sort.")
+        str | None, option("Sensitive variables whose values have an order: numbers, or texts that sort.")
     ] = None,
     numeric: Annotated[
-        str | None, typer.Option(help="Numeric variables that were perturbed, compared with those of --original.")
+        str | None, option("Numeric variables that were perturbed, compared with those of --original.")
     ] = None,
     original: Annotated[
-        Path | None, typer.Option(help="The same records before protection, in the same order, for --numeric.")
+        Path | None, option("The same records before protection, in the same order, for --numeric.")
     ] = None,
-    models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
-    listed: Annotated[bool, typer.Option("--records/--no-records", help="List the records of highest risk.")] = True,
-    seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
+    models: Annotated[str, option("Search: default, exact, mc3, annealing or occam.")] = "default",
+    listed: Annotated[bool, option("List the records of highest risk.", "--records/--no-records")] = True,
+    seed: Annotated[int, option("Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from gemel.common.progress import stages_on_terminal

@@ -11,6 +11,7 @@ from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.json_output import JsonFile, write_json
+from gemel.risk.commands.option_values import argument, option
 
 if TYPE_CHECKING:
     from gemel.risk.attribution.inference import Beliefs
@@ -19,20 +20,18 @@ if TYPE_CHECKING:
 
 
 def models(
-    records: Annotated[
-        Path, typer.Argument(help="Records: CSV, Parquet, Stata, SPSS or SAS; every chosen column a category.")
-    ],
-    variables: Annotated[str, typer.Option(help="The variables of the model, with commas between.")],
+    records: Annotated[Path, argument("Records: CSV, Parquet, Stata, SPSS or SAS; every chosen column a category.")],
+    variables: Annotated[str, option("The variables of the model, with commas between.")],
     sensitive: Annotated[
-        str | None, typer.Option(help="One of them: what the others disclose of it is computed for every record.")
+        str | None, option("One of them: what the others disclose of it is computed for every record.")
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Probability from which a value counts as likely.")] = 0.9,
-    graph: Annotated[Path | None, typer.Option(help="Where to draw the best model as a graph: SVG.")] = None,
-    tree: Annotated[Path | None, typer.Option(help="Where to draw it as a junction tree: SVG.")] = None,
-    moves: Annotated[int, typer.Option(help="Moves of each chain, for more than six variables.")] = 250_000,
-    seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    threshold: Annotated[float, option("Probability from which a value counts as likely.")] = 0.9,
+    graph: Annotated[Path | None, option("Where to draw the best model as a graph: SVG.")] = None,
+    tree: Annotated[Path | None, option("Where to draw it as a junction tree: SVG.")] = None,
+    moves: Annotated[int, option("Moves of each chain, for more than six variables.")] = 250_000,
+    seed: Annotated[int, option("Of the search.")] = 1,
     labels: Annotated[
-        str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
+        str, option("Where a file has labels of values: take the `codes` or the `labels`.", "--values")
     ] = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,

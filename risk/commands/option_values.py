@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from gemel.common.errors import parameter
-from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.typed_table import read_as
+
+if TYPE_CHECKING:
+    from gemel.common.records.csv_form import CsvOptions
 
 Value = TypeVar("Value")
 
 SEARCH = "search"
 """Written for a share that is to be searched."""
+
+
+def option(words: str, *names: str, panel: str | None = None) -> Any:
+    """An option with these words in its help, under other names than its parameter's if any are given."""
+    return typer.Option(*names, help=words, rich_help_panel=panel)
+
+
+def argument(words: str) -> Any:
+    """An argument with these words in its help."""
+    return typer.Argument(help=words)
 
 
 def names(text: str | None) -> list[str]:
@@ -75,11 +86,10 @@ def searched(shares: Mapping[str, float | None]) -> tuple[str, ...]:
     return tuple(name for name, share in shares.items() if share is None)
 
 
-# How the files of a command are read, stated before anything is computed from them.
-
-
 def show_form(*paths: Path | None, csv: CsvOptions) -> None:
-    """State on standard error how CSV files are read that are not plain UTF-8 with commas."""
+    """State on standard error, before any computation, how CSV files are read that are not plain UTF-8 with commas."""
+    from gemel.common.records.typed_table import read_as  # imports the numbers, which no help text needs
+
     for path in paths:
         if path is not None and (line := read_as(path, csv)):
             typer.echo(line, err=True)

@@ -10,16 +10,17 @@ import typer
 
 from gemel.common.durable import write_text
 from gemel.common.errors import parameter
+from gemel.risk.commands.option_values import option
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
 """How the help describes several names."""
 
-Folder = Annotated[Path, typer.Option("--environment", "-e", help="The environment's folder.")]
+Folder = Annotated[Path, option("The environment's folder.", "--environment", "-e")]
 
 
 def where_option() -> Any:
     """The option that chooses forms by what is known of them."""
-    return typer.Option("--where", help="Forms with this metadata: 'Form Type=On-line'; all given must hold.")
+    return option("Forms with this metadata: 'Form Type=On-line'; all given must hold.", "--where")
 
 
 def pairs(texts: Sequence[str] | None) -> dict[str, str]:
