@@ -62,11 +62,13 @@ class LogTotal:
     by_formula: float = 1.0
 
     @classmethod
-    def of(cls, value: float, near: Sequence[Sequence[float]], dispersion: float = 1.0) -> LogTotal:
-        """From numbers a standard error to both sides, in independent directions."""
-        own = _log(value)
+    def from_profile(
+        cls, estimate: float, profile_ends: Sequence[Sequence[float]], dispersion: float = 1.0
+    ) -> LogTotal:
+        """From an estimate; ``profile_ends[i]`` has the totals a standard error down and up along parameter i."""
+        own = _log(estimate)
         below = above = 0.0
-        for ends in near:
+        for ends in profile_ends:
             moved = [_log(end) - own for end in ends]
             below, above = below + min(0.0, *moved) ** 2, above + max(0.0, *moved) ** 2
         return cls(own, float(np.sqrt(below * dispersion)), float(np.sqrt(above * dispersion)))
@@ -78,8 +80,8 @@ class LogTotal:
 
     @property
     def number(self) -> float:
-        """The number."""
-        return number(self.value)
+        """The total itself, not its logarithm."""
+        return exp_or_zero(self.value)
 
     def averaged(self, calibrated: LogTotal) -> LogTotal:
         """Of the formula (self) and of the calibrated law, whose errors are taken to go together.
@@ -101,14 +103,14 @@ class LogTotal:
 
 
 @dataclass(frozen=True)
-class Laws:
-    """Both laws of the true links."""
+class PopulationUniqueEstimators:
+    """How many true links are population unique, or matched: by Pitman's formula and by the calibrated law."""
 
     formula: PitmanFit = field(repr=False)
     calibrated: CalibratedLinks | None = field(repr=False)
 
     @classmethod
-    def of(cls, combinations: Combinations, links: TrueLinks) -> Laws:
+    def fitted(cls, combinations: Combinations, links: TrueLinks) -> PopulationUniqueEstimators:
         """Fitted to all links."""
         return cls(fit_pitman(links.spectrum), CalibratedLinks.fitted(combinations, links.probability))
 
@@ -119,7 +121,7 @@ class Laws:
         if law is None:
             return found
         near = [[_by_law(end, counted, links, population) for end in ends] for ends in law.near]
-        return found.averaged(LogTotal.of(_by_law(law, counted, links, population), near))
+        return found.averaged(LogTotal.from_profile(_by_law(law, counted, links, population), near))
 
     def weighed(self, counted: Counted, links: TrueLinks, population: float, by_formula: float) -> float:
         """The logarithm of the number with a given weight of the formula: how cases differ."""
@@ -138,11 +140,11 @@ class Laws:
 def formula_total(fit: PitmanFit, counted: Counted, spectrum: Spectrum, population: float) -> LogTotal:
     """The expected number among the records of a spectrum by Pitman's formula alone."""
     near = [[_by_formula(end, counted, spectrum, population) for end in ends] for ends in fit.near]
-    return LogTotal.of(_by_formula(fit.best, counted, spectrum, population), near, fit.dispersion)
+    return LogTotal.from_profile(_by_formula(fit.best, counted, spectrum, population), near, fit.dispersion)
 
 
-def number(log: float) -> float:
-    """Of its logarithm; so small a one is 0."""
+def exp_or_zero(log: float) -> float:
+    """The total of a logarithm; 0 where it is as small as totals of nothing are taken for."""
     found = float(np.exp(log))
     return found if found > 2.0 * _MINIMUM else 0.0
 
@@ -171,8 +173,8 @@ class Supposed:
     """Which links are true, by one set of link probabilities."""
 
     links: TrueLinks
-    laws: Laws
-    others: tuple[tuple[TrueLinks, Laws], ...]
+    laws: PopulationUniqueEstimators
+    others: tuple[tuple[TrueLinks, PopulationUniqueEstimators], ...]
     populations: tuple[float, ...]
 
     @classmethod
@@ -182,8 +184,8 @@ class Supposed:
         reach = _Z * best.spread
         ends = {max(0.0, best.alike - reach), min(1.0, best.alike + reach)} if reach else set()
         others = [true_links(halves, alike) for alike in sorted(ends)]
-        pairs = tuple((other, Laws.of(halves.combinations, other)) for other in others)
-        return cls(best, Laws.of(halves.combinations, best), pairs, populations)
+        pairs = tuple((other, PopulationUniqueEstimators.fitted(halves.combinations, other)) for other in others)
+        return cls(best, PopulationUniqueEstimators.fitted(halves.combinations, best), pairs, populations)
 
     @property
     def probabilities(self) -> list[NDArray[np.float64]]:
@@ -281,8 +283,8 @@ def with_interval(counted: Counted, cases: Sequence[Supposed], method: str) -> M
             values.append(value)
             down = np.hypot(_Z * np.hypot(found.below, np.sqrt(chance)), min(0.0, *by_links, 0.0))
             up = np.hypot(_Z * np.hypot(found.above, np.sqrt(chance)), max(0.0, *by_links, 0.0))
-            lows.append(number(found.value - down) / n)
-            highs.append(number(found.value + up) / n)
+            lows.append(exp_or_zero(found.value - down) / n)
+            highs.append(exp_or_zero(found.value + up) / n)
     return Measure(values[0], method, min(values[0], *lows), min(1.0, max(values[0], *highs)))
 
 
@@ -299,6 +301,6 @@ def own_matches(counts: NDArray[np.int64], frequency: NDArray[np.int64], fractio
     fit, requested = fit_pitman(Spectrum.of(counts)), Spectrum.of_records(frequency)
     n = len(frequency)
     found = [formula_total(fit, "matched", requested, float(counts.sum()) / share) for share in fraction.possible]
-    lows = [number(one.value - _Z * one.below) / n for one in found]
-    highs = [number(one.value + _Z * one.above) / n for one in found]
+    lows = [exp_or_zero(one.value - _Z * one.below) / n for one in found]
+    highs = [exp_or_zero(one.value + _Z * one.above) / n for one in found]
     return Measure(min(1.0, found[0].number / n), "Pitman's formula", min(lows), min(1.0, max(highs)))

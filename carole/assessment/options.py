@@ -237,15 +237,10 @@ def _minimal_merges(
 
 def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
     """A recoding by numbers of codes, which the custodians can interpret and Carole cannot."""
-    sentences = []
-    for name, labels, own in zip(file.names, file.labels, recoding.groups, strict=True):
-        members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
-        if len(members) == 1 < len(labels):
-            sentences.append(f"leave out {name}")
-        elif len(members) < len(labels):
-            joined = " and ".join("+".join(group) for group in members if len(group) > 1)
-            sentences.append(f"join codes {joined} of {name}")
-    return sentences
+    return [
+        f"join codes {' and '.join('+'.join(group) for group in groups)} of {name}" if groups else f"leave out {name}"
+        for name, groups in recoding.changes(file)
+    ]
 
 
 def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:

@@ -23,13 +23,11 @@ from gemel.risk.models.defaults import EXACT_TO
 from gemel.risk.models.enumeration import decomposable_keys, score_all
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.mc3_search import pooled
 from gemel.risk.models.result import (
     SearchResult,
     graph_of_key,
-    inclusion_counts,
-    inclusion_matrix,
     make_result,
-    split_r_hat,
 )
 from gemel.risk.models.scores import HyperDirichlet, count_table, data_arrays, work_arrays
 
@@ -313,10 +311,6 @@ class _Grid:
             self._scores[k] = HyperDirichlet(self.counts, float(self.precisions[k]))
         return self._scores[k]
 
-    @property
-    def tables_counted(self) -> int:
-        return sum(scores.tables_counted for scores in self._scores.values())
-
 
 class _PrecisionChain:
     """One chain: a compiled one for each precision it was at, of which one at a time has the graph."""
@@ -370,45 +364,10 @@ class _PrecisionChain:
 
 
 def _pooled(grid: _Grid, prior: GammaPrior, chains: list[_PrecisionChain]) -> PrecisionSearch:
-    n = len(grid.counts.names)
-    all_chains = [chain for ran in chains for chain in ran.at.values()]
-    found = [chain.visited() for chain in all_chains]
-    keys, inverse = np.unique(np.concatenate([keys for keys, _, _ in found]), axis=0, return_inverse=True)
-    visits = np.bincount(inverse.ravel(), weights=np.concatenate([visits for _, visits, _ in found]))
-    log_scores = np.array(
-        [logsumexp(grid.log_prior + grid.vectors.graph(graph_of_key(key, grid.counts.names))) for key in keys]
-    )
-    by_chain = [_inclusion(ran, n) for ran in chains]
-    samples = sum(int(chain.record.state[kernels.SAMPLES]) for chain in all_chains)
-    tally: NDArray[np.int64] = np.sum([chain.ladder.tally[0] for chain in all_chains], axis=0)
-    trace = np.array([ran.trace for ran in chains])
+    def log_scores(keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        graphs = [graph_of_key(key, grid.counts.names) for key in keys]
+        return np.array([logsumexp(grid.log_prior + grid.vectors.graph(graph)) for graph in graphs])
+
+    search = pooled([list(ran.at.values()) for ran in chains], np.array([ran.trace for ran in chains]), log_scores)
     drawn = np.sum([ran.drawn for ran in chains], axis=0)
-    search = make_result(
-        "MC3",
-        "visit frequencies",
-        grid.counts.names,
-        keys,
-        visits / visits.sum(),
-        log_scores,
-        visited=len(keys),
-        edge_inclusion=inclusion_matrix(np.mean(by_chain, axis=0), n),
-        unrecorded=sum(int(chain.record.state[kernels.UNRECORDED]) for chain in all_chains) / samples,
-        proposed=int(tally[kernels.PROPOSED]),
-        accepted=int(tally[kernels.ACCEPTED]),
-        refused=int(tally[kernels.REFUSED]),
-        trace=trace,
-        r_hat=split_r_hat(trace),
-        edge_spread=float(np.ptp(by_chain, axis=0).max()) if len(chains) > 1 else float("nan"),
-        tables_counted=grid.tables_counted,
-    )
     return PrecisionSearch(search, prior, grid.precisions, drawn / drawn.sum())
-
-
-def _inclusion(ran: _PrecisionChain, n: int) -> NDArray[np.float64]:
-    """Share of a chain's samples with each pair joined, over all precisions it was at."""
-    joined, samples = np.zeros(n * (n - 1) // 2), 0
-    for chain in ran.at.values():
-        keys, visits, _ = chain.visited()
-        joined += inclusion_counts(keys, visits.astype(np.float64), n) + chain.record.lost_edges
-        samples += int(chain.record.state[kernels.SAMPLES])
-    return np.asarray(joined / samples)

@@ -15,7 +15,7 @@ from gemel.risk.attribution.sap import exhausted, expected_zeros, sap
 from gemel.risk.identification.calibration.records import expected_reciprocal_with_company, greatest_means
 from gemel.risk.identification.file_level import dis
 from gemel.risk.identification.individual_risk import Units, expected_reciprocal_of_sampled
-from gemel.risk.identification.loglinear.risk import averaged_h1, averaged_h2, h1, h2, second_moment
+from gemel.risk.identification.loglinear.criterion import averaged_h1, averaged_h2, h1, h2, second_moment
 from gemel.risk.identification.matching.bayesian_matching import expected_reciprocal
 from gemel.risk.identification.population_spectrum import Pitman
 from gemel.risk.models.queries import divergence_terms

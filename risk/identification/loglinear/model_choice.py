@@ -19,8 +19,9 @@ from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.file_level import Dis, file_dis
 from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.criterion import precision_of_fit
 from gemel.risk.identification.loglinear.fitting import LIMIT, Margins, graph_of
-from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk, precision_of_fit
+from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.greedy_search import climb, move_changes

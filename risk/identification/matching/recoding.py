@@ -7,7 +7,7 @@ probability of a recoded combination is a marginal (T11 chapter 8).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,17 +67,22 @@ class Recoding:
             lost.append(max(0.0, _entropy(fine) - _entropy(coarse)))
         return np.array(lost)
 
-    def described(self, file: KeyFile) -> list[str]:
-        """In words, one line for each variable that changes."""
-        sentences = []
+    def changes(self, file: KeyFile) -> Iterator[tuple[str, list[list[str]]]]:
+        """Each variable that changes, with the labels of its groups of several levels; with none if it is left out."""
         for name, labels, own in zip(file.names, file.labels, self.groups, strict=True):
             members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
-            if len(members) == 1 < len(labels):
-                sentences.append(f"leave out {name}")
-            elif len(members) < len(labels):
-                joined = "; ".join(_span(group, labels) for group in members if len(group) > 1)
-                sentences.append(f"{name}: merge {joined}")
-        return sentences
+            if len(members) < len(labels):
+                yield name, [group for group in members if 1 < len(group) < len(labels)]
+
+    def described(self, file: KeyFile) -> list[str]:
+        """In words, one line for each variable that changes."""
+        labels = dict(zip(file.names, file.labels, strict=True))
+        return [
+            f"{name}: merge {'; '.join(_span(group, labels[name]) for group in groups)}"
+            if groups
+            else f"leave out {name}"
+            for name, groups in self.changes(file)
+        ]
 
 
 def _span(group: Sequence[str], labels: Sequence[str]) -> str:

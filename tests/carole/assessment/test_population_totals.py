@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks._claimed_combined import Errors, sampled
 from gemel.carole.assessment.calibrated_links import CalibratedLinks, Combinations, Thinned
-from gemel.carole.assessment.expected_matches import Believed, Laws, LogTotal
+from gemel.carole.assessment.expected_matches import Believed, LogTotal, PopulationUniqueEstimators
 from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.true_links import TrueLinks
 from gemel.risk.identification.calibration.records import calibrated_risk
@@ -89,7 +89,7 @@ def test_with_too_few_pairs_the_formula_is_alone() -> None:
     codes = np.stack([np.arange(40), np.zeros(40)], axis=1).astype(np.int32)
     combinations, sure = Combinations.of(codes), np.ones(40)
     links = TrueLinks(np.ones(40, dtype=np.int64), sure, combinations.of_link, 0.5, 0.0)
-    laws = Laws.of(combinations, links)
+    laws = PopulationUniqueEstimators.fitted(combinations, links)
     assert laws.calibrated is None
     assert laws.of_links(links, 400.0) is None
     assert laws.total("alone", links, 400.0).by_formula == 1.0
@@ -99,6 +99,6 @@ def test_no_one_is_alone_where_all_links_are_alike() -> None:
     codes = np.zeros((50, 2), dtype=np.int32)
     combinations = Combinations.of(codes)
     links = TrueLinks(np.full(50, 50), np.ones(50), combinations.of_link, 0.5, 0.0)
-    laws = Laws.of(combinations, links)
+    laws = PopulationUniqueEstimators.fitted(combinations, links)
     assert laws.total("alone", links, 500.0).number == 0.0
     assert laws.total("matched", links, 500.0).number == pytest.approx(50 / 500.0, rel=0.02)

@@ -13,20 +13,20 @@ from scipy.integrate import quad
 from scipy.stats import gamma, poisson
 
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.loglinear.fitting import ClosedForm, Margins, fit_margins, graph_of, support
-from gemel.risk.identification.loglinear.model_choice import cliques_of, decomposable_path
-from gemel.risk.identification.loglinear.risk import (
+from gemel.risk.identification.loglinear.criterion import (
     averaged_h1,
     averaged_h2,
     coefficients,
     h1,
     h2,
-    log_linear_risk,
     minimum_error,
     precision_of_closed_form,
     precision_of_fit,
     second_moment,
 )
+from gemel.risk.identification.loglinear.fitting import ClosedForm, Margins, fit_margins, graph_of, support
+from gemel.risk.identification.loglinear.model_choice import cliques_of, decomposable_path
+from gemel.risk.identification.loglinear.risk import log_linear_risk
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph, empty_graph, members
 

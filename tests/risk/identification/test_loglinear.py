@@ -14,9 +14,10 @@ from scipy.stats import poisson
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.criterion import h1, h2, minimum_error
 from gemel.risk.identification.loglinear.fitting import fit_margins, support
 from gemel.risk.identification.loglinear.model_choice import choose_model
-from gemel.risk.identification.loglinear.risk import h1, h2, log_linear_risk, minimum_error
+from gemel.risk.identification.loglinear.risk import log_linear_risk
 from gemel.risk.models.counts import SparseCounts
 from tests.risk.models.definition import to_table
 
