@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
-from gemel.risk.identification.matching.category_merging import apply, candidate_pairs, merges, ordered_variables
-from gemel.risk.identification.matching.recoding import KnownProbabilities, Recoded, Recoding, recoded
+from gemel.risk.identification.matching.recoding import (
+    KnownProbabilities,
+    Recoded,
+    Recoding,
+    apply,
+    candidate_pairs,
+    merges,
+    ordered_variables,
+    recoded,
+)
 from gemel.risk.lattice_search import cheapest_first, stepwise
 
 Measure = Literal["matches", "cm", "greatest", "cm_given_um", "cm_given_su"]
