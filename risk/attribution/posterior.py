@@ -16,16 +16,14 @@ from gemel.risk.attribution.programming import programme_bounds, require_feasibl
 from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
 
 
-def recoded_bounds(
-    release: Release, members: dict[str, Sequence[int]], *, seconds: float | None = None
-) -> tuple[int, int, bool]:
+def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple[int, int, bool]:
     """Tight bounds of one cell of any recoded or marginal table."""
     covered: list[Sequence[int]] = [tuple(range(v.size)) for v in release.variables]
     for name, levels in members.items():
         covered[axis_of(release.variables, name)] = tuple(levels)
     table = require_feasible(release)
     block = block_cells(release.shape, covered)
-    found = programme_bounds(system(release), [block], witnesses=table[None, :], seconds=seconds)
+    found = programme_bounds(system(release), [block], witnesses=table[None, :])
     return int(found.lower[0]), int(found.upper[0]), bool(found.lower_tight[0] and found.upper_tight[0])
 
 

@@ -369,13 +369,7 @@ def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> NDArr
     return np.ravel_multi_index(tuple(np.broadcast_arrays(*grid)), tuple(shape)).ravel().astype(np.int64)
 
 
-def publish(
-    name: str,
-    table: Table,
-    law: Law | None = None,
-    counts: NDArray[np.int64] | None = None,
-    intervals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
-) -> Published:
+def publish(name: str, table: Table, law: Law | None = None, counts: NDArray[np.int64] | None = None) -> Published:
     """A published table over a table's own variables: as it is, or with other counts under a law."""
     axes = tuple(Axis.full(v) for v in table.variables)
-    return Published(name, axes, table.counts if counts is None else counts, law or Exact(), intervals)
+    return Published(name, axes, table.counts if counts is None else counts, law or Exact(), None)

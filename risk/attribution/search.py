@@ -187,7 +187,7 @@ class Search:
         count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
 
-    def tighten(self, node: int, seen: NDArray[np.int64] | None = None, steps: int = 1_000_000) -> tuple[bool, bool]:
+    def tighten(self, node: int, seen: NDArray[np.int64] | None = None) -> tuple[bool, bool]:
         """Make the bounds of a recoded cell tight; whether lower and upper are proven so.
 
         `seen`, shape (2, n_cells), holds the least and largest value of each base cell in tables found so far, and is
@@ -201,7 +201,7 @@ class Search:
                 if seen is not None and len(place) and seen[side, place[0]] == value:
                     proven[side] = True
                     break
-                table, certain = self._trial(node, value, steps)
+                table, certain = self._trial(node, value, 1_000_000)
                 if table is not None:
                     if seen is not None:
                         np.minimum(seen[0], table, out=seen[0])

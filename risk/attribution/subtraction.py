@@ -114,12 +114,7 @@ class Attacker:
 
 
 def retightened_sap(
-    release: Release,
-    generator: np.random.Generator | None = None,
-    *,
-    effort: int = 20_000,
-    draws: int = 2_000,
-    confidence: float = 0.95,
+    release: Release, generator: np.random.Generator | None = None, *, effort: int = 20_000, draws: int = 2_000
 ) -> Subtraction:
     """SAP(0..N) for any release, against the attacker who tightens again."""
     attacker = Attacker(release)
@@ -134,7 +129,7 @@ def retightened_sap(
             f"the exact recursion was given up after {effort} samples",
             remedy="give a random generator for Monte Carlo, or allow more effort",
         )
-    return monte_carlo_sap(attacker, generator, draws, confidence)
+    return monte_carlo_sap(attacker, generator, draws, 0.95)
 
 
 def _recursion(attacker: Attacker, effort: int) -> list[int] | None:

@@ -13,7 +13,7 @@ from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
-from gemel.risk.attribution.posterior import Posterior, Range, posterior
+from gemel.risk.attribution.posterior import Posterior, posterior
 from gemel.risk.attribution.release import Published, Release, Table
 from gemel.risk.attribution.sap import expected_zeros, sap
 from gemel.risk.attribution.subtraction import retightened_sap
@@ -55,13 +55,11 @@ def unique_matches(release: Release, samples: Sequence[str]) -> list[dict[str, i
     return [{v.name: int(k) for v, k in zip(shared, index, strict=True)} for index in np.argwhere(product == 1)]
 
 
-def ranked_matches(
-    release: Release, samples: Sequence[str], *, within: Range = "naive", sums: bool = False, terms: bool = False
-) -> list[Match]:
+def ranked_matches(release: Release, samples: Sequence[str]) -> list[Match]:
     """Every unique match with its posterior, the likeliest first."""
     found = []
     for cell in unique_matches(release, samples):
-        count = posterior(release, cell, within=within, sums=sums, terms=terms)
+        count = posterior(release, cell, within="naive")
         truth = None
         if release.truth is not None:
             margin = release.truth.over(list(cell))

@@ -144,12 +144,12 @@ class FileMeasures:
     cm_given_su: float | None = None
 
 
-def file_measures(file: KeyFile, level: float = 0.95, weights: NDArray[np.float64] | None = None) -> FileMeasures:
+def file_measures(file: KeyFile, weights: NDArray[np.float64] | None = None) -> FileMeasures:
     """All file measures, DIS by the weights where they are given.
 
     A file without sample uniques has 0 for those that condition on them (T11 chapter 5).
     """
-    estimate = file_dis(file, level, weights)
+    estimate = file_dis(file, 0.95, weights)
     own = file.sizes == 1
     n_uniques = int(file.counts[own].sum())
     F, cells, counts = file.population_sizes, file.population_cells, file.population_counts

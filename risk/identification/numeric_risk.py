@@ -6,7 +6,7 @@ file with its original, record by record; an intruder has less, so they bound wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,9 +99,7 @@ def linked_by_distance(original: Numbers, protected: Numbers) -> LinkedByDistanc
     return LinkedByDistance(nearest, second)
 
 
-def numeric_risk_document(
-    original: Mapping[str, Numbers], protected: Mapping[str, Numbers], percents: Sequence[float] = PERCENTS
-) -> dict[str, Any]:
+def numeric_risk_document(original: Mapping[str, Numbers], protected: Mapping[str, Numbers]) -> dict[str, Any]:
     """Interval disclosure of each variable and linkage by all of them, ready for JSON."""
     names = list(protected)
     before = np.stack([original[name] for name in names], axis=1)
@@ -123,8 +121,8 @@ def numeric_risk_document(
         )
     x, y = before[known], after[known]
     linked = linked_by_distance(x, y)
-    of_value = {p: np.stack([within_percent(x[:, q], y[:, q], p) for q in range(len(names))]) for p in percents}
-    of_rank = {p: np.stack([within_ranks(x[:, q], y[:, q], p) for q in range(len(names))]) for p in percents}
+    of_value = {p: np.stack([within_percent(x[:, q], y[:, q], p) for q in range(len(names))]) for p in PERCENTS}
+    of_rank = {p: np.stack([within_ranks(x[:, q], y[:, q], p) for q in range(len(names))]) for p in PERCENTS}
     return {
         "records": len(x),
         "records_with_missing": int((~known).sum()),
@@ -134,7 +132,7 @@ def numeric_risk_document(
                 "variable": name,
                 "intervals": [
                     {"percent": p, "by_value": float(of_value[p][q].mean()), "by_rank": float(of_rank[p][q].mean())}
-                    for p in percents
+                    for p in PERCENTS
                 ],
             }
             for q, name in enumerate(names)
@@ -145,7 +143,7 @@ def numeric_risk_document(
                 "by_value": float(of_value[p].all(axis=0).mean()),
                 "by_rank": float(of_rank[p].all(axis=0).mean()),
             }
-            for p in percents
+            for p in PERCENTS
         ],
         "linked_nearest": float(linked.nearest.mean()),
         "linked_second": float(linked.second.mean()),

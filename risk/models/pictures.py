@@ -91,12 +91,10 @@ def draw_graph(
     return _document(shapes, title or "Graph of a decomposable model")
 
 
-def draw_result(result: SearchResult, *, minimum: float = 0.01) -> str:
+def draw_result(result: SearchResult) -> str:
     """The best model of a search, line weights being the edges' inclusion probabilities over all its models."""
     best = result.best
-    return draw_graph(
-        best.graph, result.edge_inclusion, minimum=minimum, title=f"{result.method}: {len(result)} models"
-    )
+    return draw_graph(best.graph, result.edge_inclusion, minimum=0.01, title=f"{result.method}: {len(result)} models")
 
 
 def draw_junction_tree(graph: Graph, *, title: str = "") -> str:

@@ -24,11 +24,7 @@ from gemel.risk.models.enumeration import decomposable_keys, score_all
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.junction_trees import JunctionTree
 from gemel.risk.models.mc3_search import pooled
-from gemel.risk.models.result import (
-    SearchResult,
-    graph_of_key,
-    make_result,
-)
+from gemel.risk.models.result import SearchResult, graph_of_key, make_result
 from gemel.risk.models.scores import HyperDirichlet, count_table, data_arrays, work_arrays
 
 MAX_POINTS = 2_000

@@ -37,11 +37,7 @@ class EveryRecord:
 
 
 def over_every_record(
-    found: CalibratedRisk,
-    file: KeyFile,
-    right: NDArray[np.float64],
-    weights: NDArray[np.float64] | None = None,
-    seed: int = 1,
+    found: CalibratedRisk, file: KeyFile, right: NDArray[np.float64], weights: NDArray[np.float64] | None = None
 ) -> EveryRecord | None:
     """Mean and largest chance with intervals; None where no law was fitted.
 
@@ -63,7 +59,7 @@ def over_every_record(
     kept = np.bincount(file.of_record, right, len(sizes))
     greatest = np.zeros(len(sizes))
     np.maximum.at(greatest, file.of_record, right)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     drawn = law.draws(_DRAWS, rng)
     every = np.arange(len(sizes))
     chance = np.zeros(len(sizes))

@@ -48,14 +48,14 @@ class Step:
     log_score: float
 
 
-def decomposable_path(table: SparseCounts, precision: float = 1.0) -> list[Step]:
+def decomposable_path(table: SparseCounts) -> list[Step]:
     """The path from independence to the saturated model.
 
     Notes
     -----
     1 + K (K - 1)/2 models for K variables, each found by the scores of all legal additions, nearly all remembered.
     """
-    scores = HyperDirichlet(table, precision)
+    scores = HyperDirichlet(table, 1.0)
     graph = empty_graph(table.names)
     steps = [Step(graph, None, scores.graph(graph))]
     while True:
@@ -75,9 +75,9 @@ def decomposable_path(table: SparseCounts, precision: float = 1.0) -> list[Step]
         steps.append(Step(graph, added, steps[-1].log_score + change))
 
 
-def likeliest(table: SparseCounts, precision: float = 1.0) -> Graph:
+def likeliest(table: SparseCounts) -> Graph:
     """The model at the local maximum of the marginal likelihood, edges added and deleted from independence."""
-    scores = HyperDirichlet(table, precision)
+    scores = HyperDirichlet(table, 1.0)
     return climb(scores, empty_graph(table.names), 10_000)[0]
 
 

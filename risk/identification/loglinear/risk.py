@@ -121,7 +121,6 @@ def log_linear_risk(
     tolerance: float = 0.01,
     max_rounds: int = 1_000,
     limit: int = LIMIT,
-    seed: int = 1,
     precise: bool = True,
 ) -> LogLinearRisk:
     """Risk under one log-linear model.
@@ -150,7 +149,7 @@ def log_linear_risk(
     elif graph is not None:
         form = ClosedForm(margins or Margins(table), graph)
         found, others, spread = _closed(form, table), c * form.means, form.spread
-        (B1, B2), precision = _criterion(form, table, file.fraction, seed)
+        (B1, B2), precision = _criterion(form, table, file.fraction, 1)
     else:
         found = fit_margins(table, generators, tolerance, max_rounds, limit)
         others = c * found.means

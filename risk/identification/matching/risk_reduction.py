@@ -21,8 +21,8 @@ from gemel.risk.identification.matching.recoding_search import minimal_recoding
 # merging it with its neighbours, or where levels have no order with each other category in turn.
 #
 # Pr(CM | UM), the thesis's file measure, is a mean over what stays unique: leaving out a variable can leave the few
-# records of highest risk and *raise* it. The expected number of correct matches never rises when a file is coarsened, so
-# it is given beside.
+# records of highest risk and *raise* it. The expected number of correct matches never rises when a file is coarsened,
+# so it is given beside.
 
 
 @dataclass(frozen=True)
