@@ -134,12 +134,8 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
 
     Parameters
     ----------
-    linkage
-        What the run found.
     alice, bob
         The two contributions, with their variables' codes.
-    spec
-        Names and holders of the variables.
 
     Notes
     -----
@@ -204,10 +200,6 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
     ----------
     answer
         What the resolver decided, with the links by their rows of codes.
-    alice, bob
-        The two sets of codes.
-    spec
-        Names and holders of the variables.
 
     Raises
     ------

@@ -163,8 +163,6 @@ class AssessmentContext:
         The run's decision, with the estimates of its quality.
     released
         Earlier releases of the same custodians in all their projects, newest first: the tables are compared with them.
-    codes
-        The coding of the categories (`released_counts.coding`).
     copies
         Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
     former
@@ -196,8 +194,6 @@ def assess(
 
     Parameters
     ----------
-    spec
-        With its section `assessment`.
     context
         What it is assessed beside.
     joint

@@ -97,8 +97,6 @@ class EarlierRelease:
         Its name; no project where the reader of the report may not know it.
     links
         Number of links; None where it is not known, or the reader may not know it.
-    counts
-        What is kept of its tables.
     reason
         Why there are no counts.
     """

@@ -98,8 +98,6 @@ class Recovery:
 
     Attributes
     ----------
-    probability
-        That a cell is disclosed.
     cells, empty, small
         Cells of the base table, the empty ones, and those of one or two people.
     method

@@ -91,10 +91,6 @@ def bounds(
     progress
         Called with a stage and the share of it that is done.
 
-    Returns
-    -------
-    Bounds
-
     Raises
     ------
     GemelError

@@ -33,8 +33,6 @@ def aligned(former: Numbers, latter: Numbers, levels: Sequence[int], work: int) 
         Of one shape: counts, or expected ones.
     levels
         Of each axis, how many leading levels may be put in another order; the rest (missing values) stay.
-    work
-        Most subtractions of a step.
 
     Returns
     -------

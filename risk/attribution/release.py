@@ -248,8 +248,6 @@ class Release:
 
     Parameters
     ----------
-    variables
-        The base table's variables.
     tables
         What is published, names all different.
     truth

@@ -155,8 +155,6 @@ def assess(
     release
         With its truth for the subtraction attribution probability and the cost in utility; without it for what an
         intruder can deduce and infer.
-    seconds
-        Allowed for the bounds.
     known
         Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
     threshold

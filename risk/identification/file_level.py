@@ -29,8 +29,6 @@ class Dis:
     low, high
         Confidence interval. Where the file has no pair, nothing bounds the risk from above but 1, and the lower limit
         is that of a Poisson count of no pairs.
-    uniques
-        Sample uniques, n1.
     pairs
         Combinations that two records share, n2.
     """
@@ -50,12 +48,6 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
     ----------
     n1, n2, n3
         Numbers of combinations that occur once, twice, three times in the sample.
-    fraction
-        Sampling fraction pi.
-
-    Returns
-    -------
-    Dis
 
     Notes
     -----

@@ -156,10 +156,6 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.flo
     p : array of float
         Sampling probabilities, above 0 and at most 1.
 
-    Returns
-    -------
-    ndarray of float64
-
     Notes
     -----
     :math:`I_f = \frac{p^f}{f} {}_2F_1(f, f; f+1; q)` with q = 1 - p is :math:`\int_0^1 u^{f-1} / (1 + c u) du` with

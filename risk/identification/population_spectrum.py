@@ -78,8 +78,6 @@ class Pitman:
     ----------
     alpha, theta
         :math:`\alpha < 1`. Positive: ever new combinations come; negative: there are :math:`-\theta/\alpha` of them.
-    records
-        Records seen, n.
     """
 
     alpha: float

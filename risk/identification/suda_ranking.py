@@ -28,8 +28,6 @@ class SudaScores:
 
     Parameters
     ----------
-    minimal_uniques
-        What was scored.
     scores : ndarray of float64, shape (n_records,)
         0 for records that are no sample unique.
     dis
@@ -86,10 +84,6 @@ def calibrated(scores: NDArray[np.float64], dis: float, n_keys: int) -> NDArray[
     ----------
     scores : ndarray of float64, shape (n_uniques,)
         Positive scores of the sample uniques.
-    dis
-        The file's DIS, D.
-    n_keys
-        Number of keys, K.
 
     Returns
     -------
@@ -134,10 +128,6 @@ def suda_scores(
         :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
     found
         Minimal uniques of this file found before.
-
-    Returns
-    -------
-    SudaScores
 
     References
     ----------

@@ -48,8 +48,6 @@ class Finding:
 
     Attributes
     ----------
-    target
-        The code of the target's categorisation.
     forms
         How many forms of the environment have the variable.
     minimum

@@ -22,8 +22,6 @@ class Variable:
     ----------
     scale
         nominal, or interval or whole: then its categories are intervals, and its graph makes itself.
-    graph
-        Its categories and which make up which.
     categorisations
         By code, the categories of each; of `ARBITRARY` none. Two codes never mean the same partition.
     strict

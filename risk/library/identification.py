@@ -119,8 +119,6 @@ def identify(
         Search for models: ``default``, ``exact``, ``mc3``, ``annealing`` or ``occam``.
     listed
         List the records of highest risk.
-    seed
-        Of the search for models.
 
     Raises
     ------

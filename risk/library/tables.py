@@ -122,8 +122,6 @@ def magnitude_tables(
 
     Parameters
     ----------
-    by
-        Variables of each table.
     value
         The column that is added up.
     unit
@@ -200,16 +198,12 @@ def protect(
         Sampling fraction, 1 if an intruder may know who is in the file; not with a population.
     population
         The keys of the whole population: risk is then exact, and the policy by that.
-    policy
-        Limits: ``gemel.risk.Policy(k=3, max_correct_matches=0.02)``.
     levels, methods
         How keys are coarsened, and what else changes: `gemel.risk.Levels`, `gemel.risk.Methods`.
     missing, missing_values
         What a missing or suppressed value agrees with: ``any`` value, or a ``level`` of its own; texts that mean it.
     importance
         What a key is worth, 1 if it is not named.
-    weights
-        Column of survey weights.
     numbers
         Numeric columns to compare before and after.
     drop

@@ -45,14 +45,10 @@ def read_records(
 
     Parameters
     ----------
-    tables
-        Variables of each table.
     value
         The column that is added up.
     unit
         The column that says whose a record is; by default each record is its own contributor.
-    weights
-        The column of sampling weights.
     csv
         Encoding and separator of a CSV file; what is not given is found.
     """

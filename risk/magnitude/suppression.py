@@ -95,8 +95,6 @@ def suppress(
 
     Parameters
     ----------
-    problem
-        What is to be protected.
     exact
         True: the cheapest choice; False: the heuristic alone; None: the cheapest if it is found in time.
     seconds

@@ -102,8 +102,6 @@ class ExpectationStep:
 
         Yields
         ------
-        slice
-            Which records these are.
         list of AgreeingCells
             Of each clique, their records numbered from the first of the slice.
         list of ndarray of float64

@@ -26,8 +26,6 @@ class Factor:
 
     Parameters
     ----------
-    variables
-        Columns of a model, ascending.
     cells : ndarray of int32, shape (n_rows, n_variables)
         Different rows.
     values : ndarray of float64, shape (n_rows,)

@@ -34,10 +34,6 @@ class FittedModel:
     ----------
     graph
         The model's graph; its names are the variables.
-    levels
-        Levels of each variable.
-    tree
-        A junction tree of the graph.
     cliques
         For each clique of the tree its marginal probabilities: they sum to 1 and agree on separators.
     estimate
@@ -127,8 +123,6 @@ class FittedModel:
         ----------
         variables
             Names; the table's axes are in this order.
-        evidence
-            Values of other variables.
 
         Returns
         -------

@@ -98,8 +98,6 @@ def occam_window(
 
     Parameters
     ----------
-    scores
-        The scores of the data's tables.
     ratio
         How much less probable than the best a model may be.
     bridge

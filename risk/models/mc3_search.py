@@ -42,8 +42,6 @@ def mc3(
 
     Parameters
     ----------
-    scores
-        The scores of the data's tables.
     rng
         Source of all random numbers.
     moves
@@ -120,8 +118,6 @@ def pooled(
     Parameters
     ----------
     trace : ndarray of float64, shape (n_chains, n_traced)
-    log_scores
-        Of models by their keys; by default those that the chains recorded.
     """
     chains = [chain for group in groups for chain in group]
     names = chains[0].scores.counts.names

@@ -157,8 +157,6 @@ class PrecisionSearch:
     ----------
     search
         The models, their weights summed over the precision; log scores are of the likelihood averaged over its prior.
-    prior
-        The prior asked for.
     precisions, posterior : ndarray of float64, shape (n_points,)
         The grid, ascending, and its posterior probabilities.
     """

@@ -57,8 +57,6 @@ class ModelAverage:
 
     Parameters
     ----------
-    models
-        At least one.
     weights
         Not negative, with sum 1.
     """

@@ -33,8 +33,6 @@ class SearchResult:
 
     Attributes
     ----------
-    method
-        Which search this is from.
     weights_are
         What the weights are: posterior probabilities, visit frequencies, ...
     keys : ndarray of int64, shape (n_models, n_words)

@@ -97,8 +97,6 @@ class Change:
 
     Parameters
     ----------
-    variable, method
-        To which column, by which method.
     values
         How many values of the column differ by it.
     """

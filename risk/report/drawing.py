@@ -245,8 +245,6 @@ def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
 
     Parameters
     ----------
-    chart : altair chart
-        With its data inline.
     name : str
         Unique in the page; a letter, then letters, digits and hyphens.
     alt_text : str

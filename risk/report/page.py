@@ -243,8 +243,6 @@ def rendered(
         Whose template and style sheets.
     template : str
         A template that extends ``shell.html.j2``.
-    shown : mapping
-        What the template places.
     styles : tuple of str
         Style sheets of the package, after the one that all pages share.
     parts : tuple of str

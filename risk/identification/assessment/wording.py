@@ -114,8 +114,6 @@ def entry(
 
     Parameters
     ----------
-    words
-        What it is and means.
     value, interval
         Null where they are not finite, or not known.
     relied_on

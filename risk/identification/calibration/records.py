@@ -198,8 +198,6 @@ def calibrated_risk(
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights, at least 1, where records were not sampled alike. A cell's fraction is then that of its weights,
         shrunk towards the file's as far as weights differ inside cells.
-    seed
-        Of the draws behind the intervals.
 
     Raises
     ------

@@ -39,8 +39,6 @@ class Step:
     ----------
     added
         The names of the edge that it has and the model before it lacks; None for the first.
-    log_score
-        Log marginal likelihood.
     """
 
     graph: Graph

@@ -47,10 +47,6 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
     rate : array of float
         Expected people outside the sample, not negative.
 
-    Returns
-    -------
-    ndarray of float64
-
     Notes
     -----
     With I_f the value sought, :math:`I_1 = (1 - e^{-\lambda})/\lambda` and integration by parts of
@@ -163,12 +159,6 @@ def fit_models(
         or a gamma prior, for ``default``, ``exact`` and ``mc3``; posterior means are then by its posterior mean.
     share, at_most
         The heaviest models that hold this share of the weight are kept, and no more than so many.
-    settings
-        Of the search, such as ``moves=20_000``.
-
-    Returns
-    -------
-    FittedModels
     """
     if method not in METHODS:
         raise parameter("method", f"must be one of {', '.join(METHODS)}", repr(str(method)))

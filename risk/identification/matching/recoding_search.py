@@ -80,8 +80,6 @@ def minimal_recoding(
     ----------
     matching
         The models. Probabilities after a recoding come from them, nothing is fitted again.
-    selected
-        The greatest risk allowed.
     measure
         ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
         at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
@@ -97,10 +95,6 @@ def minimal_recoding(
     merging
         Whether levels may be merged; otherwise whole variables are left out, one after another, which is soon found
         however many levels there are.
-
-    Returns
-    -------
-    RecodingFound
     """
     file = matching.file
     if measure not in MEASURES:
