@@ -22,7 +22,8 @@ from gemel.risk.identification.calibration.records import (
 )
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.lattice_search import Node
+from gemel.risk.protection.key_table import KeyTable
 
 _DRAWS = 400
 _LOOKED_AT = 1_000  # cells of the largest chances, among which the largest upper end is sought

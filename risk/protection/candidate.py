@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.lattice_search import Node
 from gemel.risk.protection.calibrated import Calibrated, calibrated
-from gemel.risk.protection.key_table import Joints, KeyTable, Node, level_losses, suppression_losses
+from gemel.risk.protection.key_table import Joints, KeyTable, level_losses, suppression_losses
 from gemel.risk.protection.perturbed_keys import PerturbedKeys
 from gemel.risk.protection.policy import FileRisk, Policy, file_risk
 from gemel.risk.protection.population import Population

@@ -15,11 +15,12 @@ from scipy.special import ndtri
 from gemel.common.errors import GemelError, parameter
 from gemel.risk.attribution.utility import hellinger
 from gemel.risk.identification.coding import Codes
+from gemel.risk.lattice_search import Node
 from gemel.risk.models.queries import divergence_terms
 from gemel.risk.protection.candidate import Candidate
 from gemel.risk.protection.changes import numeric, without_missing_texts
 from gemel.risk.protection.hierarchies import whole_numbers
-from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.key_table import KeyTable
 from gemel.risk.protection.request import Request
 
 # What analyses of the protected file give beside those of the original.

@@ -24,9 +24,9 @@ from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.lattice_search import minimal_node
+from gemel.risk.lattice_search import Node, minimal_node
 from gemel.risk.protection.candidate import Candidate, Setting, measured
-from gemel.risk.protection.key_table import KeyTable, Node, level_losses
+from gemel.risk.protection.key_table import KeyTable, level_losses
 from gemel.risk.protection.local_suppression import suppress
 from gemel.risk.protection.policy import TOLERANCE, Policy, agreeing_weight, record_risks
 

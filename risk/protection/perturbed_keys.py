@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from gemel.common.errors import parameter
 from gemel.risk.identification.coding import Codes, Counts
 from gemel.risk.identification.misclassification import check_matrix
+from gemel.risk.lattice_search import Node
 from gemel.risk.protection.changes import Change, Methods
 from gemel.risk.protection.hierarchies import whole_numbers
-from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.key_table import KeyTable
 
 Values = NDArray[np.int32]
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.risk.identification.coding import Codes, Counts, agreeing, tally
-from gemel.risk.protection.key_table import KeyTable, Node, value_codes
+from gemel.risk.lattice_search import Node
+from gemel.risk.protection.key_table import KeyTable, value_codes
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress
 from gemel.risk.identification.individual_risk import check_weights
+from gemel.risk.lattice_search import Node
 from gemel.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
 from gemel.risk.protection.changes import STRENGTHS, Change, Methods, changed_numbers, numeric, strata_of
 from gemel.risk.protection.comparison import utility_of
-from gemel.risk.protection.key_table import KeyTable, Node, information
+from gemel.risk.protection.key_table import KeyTable, information
 from gemel.risk.protection.log import log_of
 from gemel.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
 from gemel.risk.protection.perturbed_keys import perturbed_keys
