@@ -13,17 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gemel.carole.assessment.accumulated import accumulated
 from gemel.carole.assessment.attribution import attribution, by_variable
 from gemel.carole.assessment.cell_risk import MODEL_CELLS
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.differences import Differences, EarlierRelease, differences
-from gemel.carole.assessment.false_links import false_links
 from gemel.carole.assessment.identification import identification
+from gemel.carole.assessment.inferred_values import false_links
 from gemel.carole.assessment.invented_records import invented_records
 from gemel.carole.assessment.joint_model import joint_model
 from gemel.carole.assessment.ladders import Ladder, ladders_of
-from gemel.carole.assessment.measures import entry
+from gemel.carole.assessment.measures import accumulated, entry
 from gemel.carole.assessment.membership import membership
 from gemel.carole.assessment.options import SEARCHED, options
 from gemel.carole.assessment.publication import BASE_CELLS, publication

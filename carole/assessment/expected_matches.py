@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from gemel.carole.assessment.calibrated_links import CalibratedLinks, Combinations
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.inferred_values import expected_share, possible_probabilities
 from gemel.carole.assessment.measures import CONFIDENCE, Measure
-from gemel.carole.assessment.true_links import Halves, Rows, TrueLinks, true_links
+from gemel.carole.assessment.true_links import CalibratedLinks, Combinations, Halves, Rows, TrueLinks, true_links
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.specification.model.assessment import Fraction
 from gemel.risk.identification.file_level import Dis, dis

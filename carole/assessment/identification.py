@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.assessment.cell_risk import CellRisk, Cells, cell_risk
+from gemel.carole.assessment.cell_risk import CellRisk, Cells, cell_risk, largest_risk
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import (
     Believed,
@@ -20,7 +20,6 @@ from gemel.carole.assessment.expected_matches import (
     unique_matches,
     with_interval,
 )
-from gemel.carole.assessment.largest_risk import largest_risk
 from gemel.carole.assessment.measures import Measure
 from gemel.carole.engine.run.resources import Resources
 from gemel.common.documents.linkage_document import LinkageDocument

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.assessment.accumulated import Accumulated
 from gemel.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Learnt, by_variable
 from gemel.carole.assessment.cell_risk import Averaged, CellRisk
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Believed
 from gemel.carole.assessment.identification import KEY_MEASURES, KeyedRecords
 from gemel.carole.assessment.joint_model import JointModel
-from gemel.carole.assessment.measures import excess
+from gemel.carole.assessment.measures import Accumulated, excess
 from gemel.carole.assessment.publication import recovery
 from gemel.carole.assessment.true_links import Rows
 from gemel.common.specification.model.assessment import AssessmentSpec, PublishedTable

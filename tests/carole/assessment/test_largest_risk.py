@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gemel.carole.assessment.cell_risk import Cells
-from gemel.carole.assessment.largest_risk import by_frequency, by_model, ends, rates
+from gemel.carole.assessment.cell_risk import Cells, by_frequency, by_model, ends, rates
 from gemel.risk.identification.matching.bayesian_matching import expected_reciprocal
 from gemel.risk.identification.population_spectrum import Pitman, Spectrum, fit_pitman
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks._claimed_combined import Errors, sampled
-from gemel.carole.assessment.calibrated_links import CalibratedLinks, Combinations, Thinned
 from gemel.carole.assessment.expected_matches import Believed, LogTotal, PopulationUniqueEstimators
 from gemel.carole.assessment.identification import key_file
-from gemel.carole.assessment.true_links import TrueLinks
+from gemel.carole.assessment.true_links import CalibratedLinks, Combinations, Thinned, TrueLinks
 from gemel.risk.identification.calibration.records import calibrated_risk
 
 

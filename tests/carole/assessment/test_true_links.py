@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks._claimed_combined import Errors, Sampled, sampled
-from gemel.carole.assessment.calibrated_links import Combinations
 from gemel.carole.assessment.expected_matches import Believed, Supposed, unique_links, unique_matches, with_interval
 from gemel.carole.assessment.measures import Measure
-from gemel.carole.assessment.true_links import Halves, TrueLinks, true_links
+from gemel.carole.assessment.true_links import Combinations, Halves, TrueLinks, true_links
 from gemel.common.specification.model.assessment import Fraction
 
 SEED, REPLICATES = 30, 12
