@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.common.parties import Side
 from gemel.common.specification import CommonCategory, Span, load_specification
 from gemel.common.specification.text.reading import SPECIFICATION_DOCUMENT

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars.aggregation import AggregationGraph
 from gemel.risk.keyvars.analysis import HarmonisationGraph
 from gemel.risk.keyvars.intervals import Scale, extend

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gemel.common.frames import Records
 from gemel.common.missing_module import missing_module
-from gemel.common.shown_report import Report
+from gemel.common.records.frames import Records
+from gemel.common.terminal.output import Report
 from gemel.risk.identification.coding import Missing
 from gemel.risk.magnitude.assessment import assess as assess_magnitude
 from gemel.risk.magnitude.reader import tables_of

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
 from gemel.risk.commands.option_values import argument, option
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.json_output import Json, print_json
+from gemel.common.terminal.output import Json, print_json
 from gemel.risk.commands.keyvars.options import Folder, put
 from gemel.risk.commands.option_values import argument, option
 
