@@ -1,4 +1,4 @@
-"""What ``gemel risk identify`` prints of an assessment: a line for each figure, without a value of any record."""
+"""``gemel risk identify``: how likely it is that people of a file are recognised, printed without a value of any record."""
 
 from __future__ import annotations
 
@@ -130,9 +130,6 @@ def _numeric(found: Mapping[str, Any]) -> Iterator[str]:
         f"{'linked by distance':28s} {own['linked_nearest']:.3g} as nearest, {own['linked_second']:.3g} as second"
         f" nearest; {own['by_chance']:.2g} by chance"
     )
-
-
-# `gemel risk identify`: how likely it is that the people of a file are recognised.
 
 
 def identify(

@@ -1,4 +1,4 @@
-"""The protected table as a file for publication."""
+"""`gemel risk magnitude`: risky cells of tables of sums, what else to withhold, what attackers get back."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
 from gemel.risk.commands.option_values import argument, option
-from gemel.risk.magnitude.assessment import table_values
-from gemel.risk.magnitude.rules import Contributions
-from gemel.risk.magnitude.tables import LinkedTables
 
 if TYPE_CHECKING:
-    from gemel.risk.magnitude.rules import Rule
+    from gemel.risk.magnitude.rules import Contributions, Rule
+    from gemel.risk.magnitude.tables import LinkedTables
 
 
 def write_table(path: Path, tables: LinkedTables, found: Contributions, assessment: Mapping[str, Any]) -> None:
@@ -28,6 +26,8 @@ def write_table(path: Path, tables: LinkedTables, found: Contributions, assessme
 
     `reader.read_published` reads it.
     """
+    from gemel.risk.magnitude.assessment import table_values  # imports the numbers, which no help text needs
+
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([*(c.name for c in tables.classifications), "value"])
@@ -35,9 +35,6 @@ def write_table(path: Path, tables: LinkedTables, found: Contributions, assessme
         value = row.pop("value")
         rows.writerow([*row.values(), "" if value is None else f"{value:.15g}"])
     write_text(path, text.getvalue())
-
-
-# `gemel risk magnitude`: risky cells of tables of sums, what else to withhold, what attackers get back.
 
 
 def magnitude(
