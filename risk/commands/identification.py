@@ -1,4 +1,4 @@
-"""``gemel risk identify``: how likely it is that people of a file are recognised, printed without a value of any record."""
+"""``gemel risk identify``: how likely people of a file are recognised, printed without a value of any record."""
 
 from __future__ import annotations
 
