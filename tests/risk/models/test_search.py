@@ -380,5 +380,5 @@ def test_priors_that_are_none_are_refused(settings, where):
 def test_settings_of_the_chain_are_checked(oracle_counts):
     for chain, where in (({"moves": 0}, "moves"), ({"thin": 3}, "stretch"), ({"chains": 0}, "chains")):
         with pytest.raises(GemelError) as raised:
-            mc3_with_precision(oracle_counts, np.random.default_rng(1), GammaPrior(), **settings)
+            mc3_with_precision(oracle_counts, np.random.default_rng(1), GammaPrior(), **chain)
         assert raised.value.where == where
