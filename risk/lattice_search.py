@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 
 Node = tuple[int, ...]
 """A level of each key."""
@@ -124,7 +125,7 @@ def minimal_node(
     return NodeFound(best, best_loss, tested, True)
 
 
-def _chain(node: Node, total: NDArray[np.float64], status: NDArray[np.int8], below: float) -> list[Node]:
+def _chain(node: Node, total: Floats, status: NDArray[np.int8], below: float) -> list[Node]:
     """From a node upwards, each step the one of least loss, through nodes that are undecided and lose less."""
     chain = [node]
     while True:

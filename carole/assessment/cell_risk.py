@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, pdtr
 
 from gemel.carole.assessment.expected_matches import Supposed
 from gemel.carole.assessment.measures import CONFIDENCE, Measure
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.identification.coding import tally
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import choose_model
@@ -60,13 +60,13 @@ class Cells:
         P(F = 1); 0 where the sample has more than one.
     """
 
-    counts: NDArray[np.int64]
-    of_record: NDArray[np.int64]
-    correct: NDArray[np.float64]
-    alone: NDArray[np.float64]
+    counts: Integers
+    of_record: Integers
+    correct: Floats
+    alone: Floats
 
     @property
-    def unique(self) -> NDArray[np.bool_]:
+    def unique(self) -> Mask:
         """Which records are unique in their cell."""
         return np.asarray(self.counts[self.of_record] == 1)
 
@@ -143,7 +143,7 @@ class LogLinear(CellRisk):
         return _poisson(counts, of_cell[self.file.of_record], outside)
 
 
-def _poisson(counts: NDArray[np.int64], of_record: NDArray[np.int64], outside: NDArray[np.float64]) -> Cells:
+def _poisson(counts: Integers, of_record: Integers, outside: Floats) -> Cells:
     correct = expected_reciprocal(counts, outside)
     return Cells(counts, of_record, correct, np.where(counts == 1, np.exp(-outside), 0.0))
 
@@ -201,7 +201,7 @@ LogNone = Callable[[int], float]
 """Logarithm of the probability that no true link has a person of a combination of at most so many people."""
 
 
-def largest_risk(cells: Cells, chance: NDArray[np.float64], cases: Sequence[Supposed], fraction: float) -> Measure:
+def largest_risk(cells: Cells, chance: Floats, cases: Sequence[Supposed], fraction: float) -> Measure:
     """Greatest probability of a right match of any linked record, with its interval; the method is left empty.
 
     Parameters
@@ -273,7 +273,7 @@ def by_frequency(spectrum: Spectrum, formula: Pitman, population: float) -> LogN
     return log_none
 
 
-def by_model(cells: Cells, rate: NDArray[np.float64], probability: NDArray[np.float64], more: float = 1.0) -> LogNone:
+def by_model(cells: Cells, rate: Floats, probability: Floats, more: float = 1.0) -> LogNone:
     """By the model of the key variables: F - f is Poisson.
 
     Parameters
@@ -298,7 +298,7 @@ def by_model(cells: Cells, rate: NDArray[np.float64], probability: NDArray[np.fl
     return log_none
 
 
-def rates(cells: Cells) -> NDArray[np.float64]:
+def rates(cells: Cells) -> Floats:
     """Expected people outside the file of each combination: the rate whose E(1/F) is the model's.
 
     Notes

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from gemel.carole.assessment.combined import Combined
@@ -22,6 +21,7 @@ from gemel.carole.assessment.measures import CONFIDENCE, Measure
 from gemel.carole.assessment.true_links import CalibratedLinks, Combinations, Halves, Rows, TrueLinks, true_links
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.specification.model.assessment import Fraction
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.file_level import Dis, dis
 from gemel.risk.identification.population_spectrum import Pitman, PitmanFit, Spectrum, fit_pitman
 
@@ -129,7 +129,7 @@ class PopulationUniqueEstimators:
             return own
         return by_formula * own + (1.0 - by_formula) * _log(_by_law(self.calibrated, counted, links, population))
 
-    def of_links(self, links: TrueLinks, population: float) -> NDArray[np.float64] | None:
+    def of_links(self, links: TrueLinks, population: float) -> Floats | None:
         """Probability that each link is matched to its person, by the calibrated law; None without it."""
         if self.calibrated is None:
             return None
@@ -187,7 +187,7 @@ class Supposed:
         return cls(best, PopulationUniqueEstimators.fitted(halves.combinations, best), pairs, populations)
 
     @property
-    def probabilities(self) -> list[NDArray[np.float64]]:
+    def probabilities(self) -> list[Floats]:
         """Probability that each link is true, the most likely first."""
         return [self.links.probability, *(other.probability for other, _ in self.others)]
 
@@ -209,7 +209,7 @@ class Believed:
     """
 
     halves: Halves
-    probabilities: tuple[NDArray[np.float64], ...]
+    probabilities: tuple[Floats, ...]
     populations: tuple[tuple[float, ...], ...]
 
     @classmethod
@@ -287,7 +287,7 @@ def with_interval(counted: Counted, cases: Sequence[Supposed], method: str) -> M
     return Measure(values[0], method, min(values[0], *lows), min(1.0, max(values[0], *highs)))
 
 
-def own_matches(counts: NDArray[np.int64], frequency: NDArray[np.int64], fraction: Fraction) -> Measure:
+def own_matches(counts: Integers, frequency: Integers, fraction: Fraction) -> Measure:
     """Expected correct matches of some records of one file, as a share, with its interval.
 
     Parameters

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.cell_risk import CellRisk, Cells, cell_risk, largest_risk
 from gemel.carole.assessment.combined import Combined
@@ -27,6 +26,7 @@ from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import Fractions
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.identification.coding import MISSING_LABEL
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.suda import largest_within, minimal_uniques
@@ -35,7 +35,7 @@ from gemel.risk.identification.suda_ranking import SudaScores, suda_scores
 # Combinations of key values as a key file, whose levels are the codes that occur.
 
 
-def key_file(codes: NDArray[np.int32], names: Sequence[str], fraction: float) -> KeyFile | None:
+def key_file(codes: Codes, names: Sequence[str], fraction: float) -> KeyFile | None:
     """The records as an intruder sees them; None where there is no record or no key.
 
     A missing value is a separate level. A level's label is the number of its code, counted from 1.
@@ -66,12 +66,12 @@ class KeyedRecords:
     model: str
 
     @property
-    def trust(self) -> NDArray[np.float64]:
+    def trust(self) -> Floats:
         """Probability that each link is true, float64, shape (n_records,)."""
         return self.cases[0].links.probability
 
     @cached_property
-    def chance(self) -> NDArray[np.float64]:
+    def chance(self) -> Floats:
         """Probability that each record is matched to its person: by the calibrated law, or the model without one."""
         case = self.cases[0]
         calibrated = case.laws.of_links(case.links, case.populations[0])

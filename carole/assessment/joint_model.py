@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.attribution import Groups
 from gemel.carole.assessment.combined import Combined
@@ -23,6 +22,7 @@ from gemel.carole.assessment.measures import Measure
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.joint_distribution import JointDistribution
 
 # The released joint distribution as a disclosure: what it tells of a person who is known to be among the linked.
@@ -47,7 +47,7 @@ def released_joint(
     spec: Specification,
     joint: JointDistribution | None,
     sensitive: Sequence[SensitiveValues],
-    probabilities: Sequence[NDArray[np.float64]],
+    probabilities: Sequence[Floats],
 ) -> ReleasedJoint:
     """What the joint distribution tells of the linked people, as far as the specification releases it.
 
@@ -98,12 +98,10 @@ class _Intruder:
     """Who has the distribution, what they know of each linked record, and whose value they look for."""
 
     who: str
-    codes: NDArray[np.int32]
+    codes: Codes
     sensitive: SensitiveValues
 
-    def inferred(
-        self, posterior: NDArray[np.float64], probabilities: Sequence[NDArray[np.float64]], doubt: float
-    ) -> Measure:
+    def inferred(self, posterior: Floats, probabilities: Sequence[Floats], doubt: float) -> Measure:
         drawn = Drawn.of(posterior, doubt)
         # A recipient has its own record of the person, whatever it is linked to.
         of = drawn.of_people if self.who == "keys" else drawn.of_records
@@ -134,8 +132,8 @@ def _intruders(
 
 
 def _posteriors(
-    joint: JointDistribution, plain: JointDistribution | None, name: str, codes: NDArray[np.int32]
-) -> dict[str, NDArray[np.float64]]:
+    joint: JointDistribution, plain: JointDistribution | None, name: str, codes: Codes
+) -> dict[str, Floats]:
     """What each form of the distribution says of the variable; without its prior as released where it says nothing."""
     forms = {"as released": joint.conditional(name, codes)}
     if plain is not None:
@@ -146,7 +144,7 @@ def _posteriors(
     return forms
 
 
-def _everywhere(combined: Combined, joint: JointDistribution, name: str) -> NDArray[np.float64]:
+def _everywhere(combined: Combined, joint: JointDistribution, name: str) -> Floats:
     """What follows for whoever knows the distribution and nothing of the person."""
     row = joint.table([name])
     return np.asarray(np.broadcast_to(row, (combined.n_records, len(row))))
@@ -170,7 +168,7 @@ class ModelledAttribution:
 
 
 def modelled_attribution(
-    combined: Combined, sensitive: Sequence[SensitiveValues], probabilities: Sequence[NDArray[np.float64]], doubt: float
+    combined: Combined, sensitive: Sequence[SensitiveValues], probabilities: Sequence[Floats], doubt: float
 ) -> ModelledAttribution:
     """Expected share of the linked records whose person's value is inferred rightly and with little doubt.
 
@@ -190,13 +188,13 @@ def modelled_attribution(
     return ModelledAttribution({"modelled_attribution": Measure(of.value, how, of.lower, of.upper)}, found)
 
 
-def inferences(combined: Combined, variable: SensitiveValues, probability: NDArray[np.float64], doubt: float) -> Drawn:
+def inferences(combined: Combined, variable: SensitiveValues, probability: Floats, doubt: float) -> Drawn:
     """What the intruder infers of each linked record from all records with its keys."""
     keys = combined.codes[:, combined.columns(combined.with_role("key"))]
     return Drawn.of(_means(variable.own(probability), Groups.of(keys, keys[:0]).of_record), doubt)
 
 
-def _means(own: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
+def _means(own: Floats, group: Integers) -> Floats:
     """The mean row of each record's group."""
     size = np.bincount(group)
     sums = [np.bincount(group, own[:, level]) for level in range(own.shape[1])]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.inferred_values import expected_share, possible_probabilities
@@ -15,6 +14,7 @@ from gemel.carole.assessment.measures import Measure
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
 from gemel.common.specification.model.content import ReleaseSpec
+from gemel.risk.arrays import Floats
 from gemel.risk.models.counts import distinct_rows
 
 _PROBABILITIES = ("pairs", "draws")
@@ -54,9 +54,7 @@ def membership(
     return Membership({"members_disclosed": replace(parts[worst], method=how)}, found)
 
 
-def _shown(
-    combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[NDArray[np.float64]]
-) -> Measure:
+def _shown(combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[Floats]) -> Measure:
     """Expected share of a custodian's records that the release shows, rightly, to be in the other's file."""
     alice = side is Side.ALICE
     rows, n = (combined.row_a, len(combined.alice)) if alice else (combined.row_b, len(combined.bob))

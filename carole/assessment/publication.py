@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.measures import Measure
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification.model.assessment import PublishedTable
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED
 from gemel.risk.attribution.protections.tabular import ConventionalRounding, RandomRounding
@@ -151,7 +151,7 @@ def recovery(
     return Recovery(value, *sizes, found.method, found.proven, draws)
 
 
-def _recovered(counts: NDArray[np.int64], found: _Upper, known: int) -> float:
+def _recovered(counts: Integers, found: _Upper, known: int) -> float:
     return float(sap(counts, np.minimum(found.upper, INFINITE), known)[-1])
 
 
@@ -196,7 +196,7 @@ def _any_draw(plain: Published, table: PublishedTable, *, tightest: bool) -> Pub
 class _Upper:
     """Upper bounds of the base table's cells, how they were computed, and whether no smaller ones are valid."""
 
-    upper: NDArray[np.int64]
+    upper: Integers
     method: str
     proven: bool
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.calibration.crowding import COUNTED, FEWEST_PAIRS, Crowding, fit_crowding, neighbourhood
 from gemel.risk.identification.calibration.records import expected_reciprocal_with_company
 from gemel.risk.identification.population_spectrum import Spectrum
@@ -49,9 +50,9 @@ class Combinations:
         Logarithms (`neighbourhood`); no column where no key varies.
     """
 
-    counts: NDArray[np.int64] = field(repr=False)
-    of_link: NDArray[np.int64] = field(repr=False)
-    predictors: NDArray[np.float64] = field(repr=False)
+    counts: Integers = field(repr=False)
+    of_link: Integers = field(repr=False)
+    predictors: Floats = field(repr=False)
 
     @classmethod
     def of(cls, links: Rows) -> Combinations:
@@ -82,16 +83,16 @@ class Thinned:
         Expected number of true links of the combination among k true ones.
     """
 
-    cell: NDArray[np.int64] = field(repr=False)
-    true: NDArray[np.float64] = field(repr=False)
-    weight: NDArray[np.float64] = field(repr=False)
+    cell: Integers = field(repr=False)
+    true: Floats = field(repr=False)
+    weight: Floats = field(repr=False)
 
     def among(self, true: int) -> float:
         """Expected number of true links in combinations of so many of them."""
         return float(self.weight[self.true == true].sum())
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64], of_link: NDArray[np.int64], probability: NDArray[np.float64]) -> Thinned:
+    def of(cls, counts: Integers, of_link: Integers, probability: Floats) -> Thinned:
         """From the probability that each link is true, links taken to be true independently.
 
         Parameters
@@ -136,13 +137,13 @@ class CalibratedLinks:
     """
 
     law: Crowding = field(repr=False)
-    row: NDArray[np.int64] = field(repr=False)
+    row: Integers = field(repr=False)
     combinations: Combinations = field(repr=False)
     true: float
-    parameters: NDArray[np.float64] = field(repr=False)
+    parameters: Floats = field(repr=False)
 
     @classmethod
-    def fitted(cls, combinations: Combinations, probability: NDArray[np.float64]) -> CalibratedLinks | None:
+    def fitted(cls, combinations: Combinations, probability: Floats) -> CalibratedLinks | None:
         """The law of the greatest posterior density; None where too few combinations of two true links are expected.
 
         Parameters
@@ -173,7 +174,7 @@ class CalibratedLinks:
             for step in steps
         )
 
-    def alone(self, of_link: NDArray[np.int64], probability: NDArray[np.float64], population: float) -> float:
+    def alone(self, of_link: Integers, probability: Floats, population: float) -> float:
         """Expected number of the links that are true and whose person is alone in the population.
 
         Parameters
@@ -187,9 +188,7 @@ class CalibratedLinks:
         chance = np.exp(-a * np.log1p(c / (a / mu + 1.0)))
         return float(thinned.weight @ np.where(thinned.true == 1.0, chance, 0.0))
 
-    def matched(
-        self, of_link: NDArray[np.int64], probability: NDArray[np.float64], population: float
-    ) -> NDArray[np.float64]:
+    def matched(self, of_link: Integers, probability: Floats, population: float) -> Floats:
         """Probability that each link is true and is matched to its person, 1/F, shape (n_requested,).
 
         Notes
@@ -203,8 +202,8 @@ class CalibratedLinks:
         return np.asarray(each[of_link] * probability)
 
     def _rows(
-        self, of_link: NDArray[np.int64], probability: NDArray[np.float64], population: float
-    ) -> tuple[Thinned, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        self, of_link: Integers, probability: Floats, population: float
+    ) -> tuple[Thinned, Floats, Floats, Floats]:
         """The thinned combinations of some links, with the law's mean and shape, and the people outside for each."""
         thinned = Thinned.of(self.combinations.counts, of_link, probability)
         mu, a = self.law.law(self.row[thinned.cell], self.parameters)
@@ -254,10 +253,10 @@ class Halves:
 
     links: Rows = field(repr=False)
     mixed: Rows = field(repr=False)
-    mixed_of: NDArray[np.int64] = field(repr=False)
+    mixed_of: Integers = field(repr=False)
     others: Rows = field(repr=False)
-    probability: NDArray[np.float64] = field(repr=False)
-    other_probability: NDArray[np.float64] = field(repr=False)
+    probability: Floats = field(repr=False)
+    other_probability: Floats = field(repr=False)
     combinations: Combinations = field(repr=False)
 
     @classmethod
@@ -290,7 +289,7 @@ class Halves:
         links, mixed, others = recoding(self.links), recoding(self.mixed), recoding(self.others)
         return replace(self, links=links, mixed=mixed, others=others, combinations=Combinations.of(links))
 
-    def believed(self, probability: NDArray[np.float64]) -> Halves:
+    def believed(self, probability: Floats) -> Halves:
         """The same with other probabilities of the links."""
         return replace(self, probability=probability)
 
@@ -309,9 +308,9 @@ class TrueLinks:
         Its combination (`Halves.combinations`).
     """
 
-    frequency: NDArray[np.int64] = field(repr=False)
-    probability: NDArray[np.float64] = field(repr=False)
-    of_link: NDArray[np.int64] = field(repr=False)
+    frequency: Integers = field(repr=False)
+    probability: Floats = field(repr=False)
+    of_link: Integers = field(repr=False)
     alike: float
     spread: float
 
@@ -357,14 +356,14 @@ def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
     at_random = np.bincount(of_mixed, minlength=CLASSES) / len(of_mixed)
     false = float((1.0 - w).sum())
 
-    def laws(share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def laws(share: float) -> tuple[Floats, Floats]:
         strange = (1.0 - share) * false
         true = np.maximum((seen - strange * at_random) / (n - strange), _MINIMUM) if strange < n else seen / n
         true = true / true.sum()
         wrong = np.maximum((1.0 - share) * at_random + share * true, _MINIMUM)
         return true, wrong / wrong.sum()
 
-    def posterior(share: float) -> NDArray[np.float64]:
+    def posterior(share: float) -> Floats:
         true, wrong = laws(share)
         right = w * true[of_link]
         return np.asarray(right / (right + (1.0 - w) * wrong[of_link]))
@@ -384,7 +383,7 @@ def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
     return TrueLinks(frequency, posterior(mean), of_cell, mean, spread)
 
 
-def _frequencies(halves: Halves) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _frequencies(halves: Halves) -> tuple[Integers, Integers, Integers]:
     """How many links have the combination of each link, and would have that of each other row if it were one."""
     n, m = len(halves.links), len(halves.mixed)
     rows = np.concatenate([halves.links, halves.mixed, halves.others]) + 1

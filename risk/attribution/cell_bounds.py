@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
+from gemel.risk.arrays import Integers, Mask
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
@@ -44,10 +44,10 @@ class Bounds:
         How they were found, in words.
     """
 
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    lower_tight: NDArray[np.bool_]
-    upper_tight: NDArray[np.bool_]
+    lower: Integers
+    upper: Integers
+    lower_tight: Mask
+    upper_tight: Mask
     method: str
     seconds: float
 
@@ -57,12 +57,12 @@ class Bounds:
         return bool(self.lower_tight.all() and self.upper_tight.all())
 
     @property
-    def recovered(self) -> NDArray[np.bool_]:
+    def recovered(self) -> Mask:
         """Cells whose count an intruder knows exactly."""
         return np.asarray(self.lower == self.upper)
 
     @property
-    def zeros(self) -> NDArray[np.bool_]:
+    def zeros(self) -> Mask:
         """Cells that an intruder knows to be empty."""
         return np.asarray(self.upper == 0)
 
@@ -135,7 +135,7 @@ def bounds(
     return _answer(release, lower, upper, low_tight, high_tight, how, begun)
 
 
-def _closed(release: Release, parts: Sequence[Component]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool, str]:
+def _closed(release: Release, parts: Sequence[Component]) -> tuple[Integers, Integers, bool, str]:
     boxes = [(c, covered_box(release, c)) for c in parts]
     lower, upper, exact = combine(release, boxes)
     if (lower > upper).any() or not _consistent(release):
@@ -156,14 +156,14 @@ def _consistent(release: Release) -> bool:
     return True
 
 
-def _margin(release: Release, table: Published, names: Sequence[str]) -> NDArray[np.int64]:
+def _margin(release: Release, table: Published, names: Sequence[str]) -> Integers:
     ordered = tuple(v.name for v in release.variables if v.name in names)
     return covered_box(release, Component(ordered, (), table.name))[0]
 
 
 def _extended(
     release: Release, kind: Kind | None, seconds: float | None, progress: Progress | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], str]:
+) -> tuple[Integers, Integers, Mask, Mask, str]:
     ends = None if seconds is None else time.monotonic() + seconds
     cells = lattice(release, kind, LARGEST)
     tightened = shuttle(release, cells, seconds=seconds, progress=_sweeps(progress))
@@ -189,13 +189,13 @@ def _auto(
     if len(parts) == 1 or not all(t.simple for t in release.tables) or not _consistent(release):
         return _whole(release, seconds, kind, progress, begun)
     covered = [(c, covered_box(release, c)) for c in parts if c.table is not None]
-    between: dict[tuple[str, ...], NDArray[np.int64]] = {}
+    between: dict[tuple[str, ...], Integers] = {}
     for c in parts[1:]:
         counts, known = separator_upper(release, c.separator, covered)
         if not known:
             return _whole(release, seconds, kind, progress, begun)
         between[c.separator] = counts
-    boxes: list[tuple[Component, tuple[NDArray[np.int64], NDArray[np.int64]]]] = []
+    boxes: list[tuple[Component, tuple[Integers, Integers]]] = []
     tight, how = True, []
     for c in parts:
         if c.table is not None and release.table(c.table).exact:
@@ -223,12 +223,12 @@ def _auto(
     return _answer(release, lower, upper, tight, tight, words, begun)
 
 
-def _separator(release: Release, names: Sequence[str], counts: NDArray[np.int64]) -> Published:
+def _separator(release: Release, names: Sequence[str], counts: Integers) -> Published:
     variables = [v for v in release.variables if v.name in names]
     return Published(f"margin over {', '.join(names) or 'nothing'}", tuple(Axis.full(v) for v in variables), counts)
 
 
-def _witness(release: Release, seconds: float | None) -> NDArray[np.int64] | None:
+def _witness(release: Release, seconds: float | None) -> Integers | None:
     """A feasible table, or None when time ran out: the bounds are still valid, and no more is claimed."""
     try:
         table = feasible_table(system(release), seconds)
@@ -269,10 +269,10 @@ def _whole(
 
 def _answer(
     release: Release,
-    lower: NDArray[np.int64],
-    upper: NDArray[np.int64],
-    low_tight: NDArray[np.bool_] | bool,
-    high_tight: NDArray[np.bool_] | bool,
+    lower: Integers,
+    upper: Integers,
+    low_tight: Mask | bool,
+    high_tight: Mask | bool,
     method: str,
     begun: float,
 ) -> Bounds:

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import Conventional, Random
 
 Counts = NDArray[np.int64]
-Numbers = NDArray[np.float64]
 
 _ROUNDS = 10
 
 
-def aligned(former: Numbers, latter: Numbers, levels: Sequence[int], work: int) -> list[NDArray[np.int64]] | None:
+def aligned(former: Floats, latter: Floats, levels: Sequence[int], work: int) -> list[Integers] | None:
     """The order of a table's levels in which it is most like another one.
 
     The releases of two projects have codes under different keys: which level of one is which of the other is found by
@@ -63,12 +63,12 @@ def aligned(former: Numbers, latter: Numbers, levels: Sequence[int], work: int) 
     return orders
 
 
-def in_order(table: Counts, orders: Sequence[NDArray[np.int64]]) -> Counts:
+def in_order(table: Counts, orders: Sequence[Integers]) -> Counts:
     """A table with its levels in the order that `aligned` has found."""
     return table[np.ix_(*orders)]
 
 
-def _matched(former: Numbers, latter: Numbers, axis: int, n: int, *, profiles: bool) -> NDArray[np.int64]:
+def _matched(former: Floats, latter: Floats, axis: int, n: int, *, profiles: bool) -> Integers:
     """One axis put into the order that leaves least; by `profiles` the order of the other axes does not matter."""
     slices = [
         np.moveaxis(table, axis, 0)[:n].reshape(n, math.prod(table.shape) // max(table.shape[axis], 1))
@@ -238,7 +238,7 @@ def _shown(former: Ranges, latter: Ranges) -> Counts:
     return shown
 
 
-def _box(bounds: tuple[NDArray[np.int64], NDArray[np.int64]]) -> tuple[Counts, Counts]:
+def _box(bounds: tuple[Integers, Integers]) -> tuple[Counts, Counts]:
     lower, upper = bounds
     return np.maximum(lower, 0), upper
 

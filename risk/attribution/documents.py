@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution import laws
 from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
 from gemel.risk.attribution.protections import (
@@ -202,14 +202,14 @@ def _reordered(variable: Variable, levels: list[str]) -> Axis:
     return Axis.recoded(variable, {level: [level] for level in levels})
 
 
-def _array(value: Any) -> NDArray[np.int64]:
+def _array(value: Any) -> Integers:
     array = np.asarray(value)
     if array.dtype == object or array.dtype.kind not in "iuf":
         raise ValueError
     return array
 
 
-def _counts(value: Any) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]] | None]:
+def _counts(value: Any) -> tuple[Integers, tuple[Integers, Integers] | None]:
     """Counts with null for withheld ones; ``{"low": 0, "high": 2}`` for a range."""
     ranges = False
 

@@ -11,13 +11,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.queries import divergence_terms
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +37,8 @@ class Beliefs:
     prior: Floats
     posterior: Floats
     divergence: Floats
-    guess: NDArray[np.int64]
-    true: NDArray[np.int64] | None
+    guess: Integers
+    true: Integers | None
 
     @property
     def confidence(self) -> Floats:
@@ -70,11 +68,7 @@ class Beliefs:
 
 
 def beliefs(
-    model: FittedModel,
-    sensitive: str,
-    keys: Sequence[str],
-    values: NDArray[np.int64],
-    true: NDArray[np.int64] | None = None,
+    model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, true: Integers | None = None
 ) -> Beliefs:
     """What an intruder with this model infers of records with these key values.
 
@@ -90,9 +84,7 @@ def beliefs(
     return Beliefs(prior, posterior, divergence, posterior.argmax(axis=1).astype(np.int64), true)
 
 
-def _conditional(
-    model: FittedModel, sensitive: str, keys: Sequence[str], values: NDArray[np.int64], prior: Floats
-) -> Floats:
+def _conditional(model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, prior: Floats) -> Floats:
     """P(sensitive | keys), one query for each different row; a row with probability 0 gets the prior."""
     if not keys:
         return np.tile(prior, (len(values), 1))

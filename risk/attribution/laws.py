@@ -13,19 +13,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Floats, Integers, Mask
 
 INFINITE = 2**31 - 1
 """An upper bound that is none."""
 
 UNPUBLISHED = -1
 """Stands in a published table for a count that is withheld."""
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Law(ABC):
@@ -49,12 +47,12 @@ class Law(ABC):
         return False
 
 
-def _split(published: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
+def _split(published: ArrayLike) -> tuple[Integers, Mask]:
     counts = np.asarray(published, dtype=np.int64)
     return np.maximum(counts, 0), counts == UNPUBLISHED
 
 
-def _box(lower: Integers, upper: Integers, hidden: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+def _box(lower: Integers, upper: Integers, hidden: Mask) -> tuple[Integers, Integers]:
     return np.where(hidden, 0, np.maximum(lower, 0)), np.where(hidden, INFINITE, np.minimum(upper, INFINITE))
 
 
@@ -85,7 +83,7 @@ class _Based(Law):
         if self.base < 1:
             raise parameter("", "a rounding base is a whole number of 1 or more", str(self.base))
 
-    def _multiples(self, published: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
+    def _multiples(self, published: ArrayLike) -> tuple[Integers, Mask]:
         counts, hidden = _split(published)
         if (counts % self.base).any():
             raise parameter(
@@ -291,7 +289,7 @@ class Composed(Law):
         return between
 
 
-def _log_binomial(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
+def _log_binomial(n: Integers, k: Integers) -> Floats:
     """log C(n, k), minus infinity outside 0 <= k <= n."""
     possible = (k >= 0) & (k <= n)
     n_, k_ = np.where(possible, n, 0), np.where(possible, k, 0)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
 from gemel.risk.attribution.programming import programme_bounds, require_feasible, system
 from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
@@ -55,8 +55,8 @@ class Posterior:
     probabilities : ndarray of float64, shape (n,)
     """
 
-    counts: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
+    counts: Integers
+    probabilities: Floats
     used: tuple[str, ...]
 
     @property
@@ -143,8 +143,8 @@ def posterior(
 
 
 def _likelihood(
-    release: Release, table: Published, query: Query, counts: NDArray[np.int64], *, sums: bool, terms: bool
-) -> NDArray[np.float64] | None:
+    release: Release, table: Published, query: Query, counts: Integers, *, sums: bool, terms: bool
+) -> Floats | None:
     """P(what the table shows of the queried count | the count), or None when it shows nothing of use."""
     cells, whole = _overlap(release, table, query)
     shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
@@ -164,9 +164,7 @@ def _likelihood(
     return None
 
 
-def sum_likelihood(
-    table: Published, cells: Sequence[tuple[int, ...]], counts: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def sum_likelihood(table: Published, cells: Sequence[tuple[int, ...]], counts: Integers) -> Floats:
     """The posterior of a sum given several protected counts: the convolution of their posteriors under flat priors.
 
     Relative to its largest value; SE05, "the former case".
@@ -182,9 +180,7 @@ def sum_likelihood(
     return np.asarray(np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max())
 
 
-def term_likelihood(
-    table: Published, cell: tuple[int, ...], counts: NDArray[np.int64], others: int
-) -> NDArray[np.float64]:
+def term_likelihood(table: Published, cell: tuple[int, ...], counts: Integers, others: int) -> Floats:
     """The posterior of a term given one protected count of the sum, with `others` more terms of flat prior.
 
     A sum t leaves the other terms C(t - F + others - 1, others - 1) ways; SE05, "the latter case".

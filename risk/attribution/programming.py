@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import StageProgress
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.shuttle import Contradiction
@@ -36,24 +36,24 @@ class System:
     """
 
     matrix: csr_array
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    tables: NDArray[np.int64]
-    floor: NDArray[np.int64]
-    ceiling: NDArray[np.int64]
+    lower: Integers
+    upper: Integers
+    tables: Integers
+    floor: Integers
+    ceiling: Integers
 
     @property
     def cells(self) -> int:
         """Number of base cells."""
         return int(self.matrix.shape[1])
 
-    def satisfied(self, tables: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def satisfied(self, tables: Integers) -> Mask:
         """Which of the tables (n, n_cells) satisfy every constraint."""
         sums = (self.matrix @ tables.T).T
         inside = ((sums >= self.lower) & (sums <= self.upper)).all(axis=1)
         return np.asarray(inside & ((tables >= self.floor) & (tables <= self.ceiling)).all(axis=1))
 
-    def at_least(self, floor: NDArray[np.int64]) -> System:
+    def at_least(self, floor: Integers) -> System:
         """The same system for an intruder who knows of so many units in each cell."""
         return System(self.matrix, self.lower, self.upper, self.tables, np.maximum(self.floor, floor), self.ceiling)
 
@@ -65,7 +65,7 @@ def system(release: Release, tables: list[int] | None = None) -> System:
     """
     floor, ceiling = np.zeros(release.cells, dtype=np.int64), np.full(release.cells, INFINITE, dtype=np.int64)
     rows: dict[bytes, int] = {}
-    blocks: list[NDArray[np.int64]] = []
+    blocks: list[Integers] = []
     lower: list[int] = []
     upper: list[int] = []
     origin: list[int] = []
@@ -135,21 +135,21 @@ class Undecided(GemelError):
 class Programmed:
     """Bounds of sums of cells, and which of them are proven attained."""
 
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    lower_tight: NDArray[np.bool_]
-    upper_tight: NDArray[np.bool_]
+    lower: Integers
+    upper: Integers
+    lower_tight: Mask
+    upper_tight: Mask
     programmes: int
 
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    table: NDArray[np.int64] | None
+    table: Integers | None
     bound: float
     status: str  # optimal, limit, infeasible, unbounded
 
 
-def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None, *, whole: bool = True) -> _Answer:
+def _solve(rules: System, objective: Floats, seconds: float | None, *, whole: bool = True) -> _Answer:
     """Minimise; without `whole` the linear relaxation, whose solution counts as a table only if it is whole."""
     upper = np.where(rules.upper >= INFINITE, np.inf, rules.upper)
     constraints = [LinearConstraint(rules.matrix, rules.lower, upper)] if rules.matrix.shape[0] else []
@@ -179,7 +179,7 @@ def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None,
     return _Answer(table, float(bound), "limit")
 
 
-def feasible_table(rules: System, seconds: float | None = None) -> NDArray[np.int64] | None:
+def feasible_table(rules: System, seconds: float | None = None) -> Integers | None:
     """Some table that satisfies the constraints, or None when there is none."""
     if seconds is not None and rules.cells > LARGEST:
         relaxed = _solve(rules, np.zeros(rules.cells), seconds, whole=False)
@@ -215,7 +215,7 @@ def _possible(release: Release, tables: list[int] | None, whole: bool) -> bool:
     return _solve(rules, np.zeros(rules.cells), None, whole=whole).status != "infeasible"
 
 
-def require_feasible(release: Release) -> NDArray[np.int64]:
+def require_feasible(release: Release) -> Integers:
     """A feasible base table, or an error that names the tables in conflict."""
     table = feasible_table(system(release))
     if table is not None:
@@ -236,10 +236,10 @@ def contradiction(release: Release, names: Sequence[str]) -> GemelError:
 
 def programme_bounds(
     rules: System,
-    targets: Sequence[NDArray[np.int64]] | None = None,
+    targets: Sequence[Integers] | None = None,
     *,
-    outer: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
-    witnesses: NDArray[np.int64] | None = None,
+    outer: tuple[Integers, Integers] | None = None,
+    witnesses: Integers | None = None,
     seconds: float | None = None,
     progress: StageProgress | None = None,
 ) -> Programmed:
@@ -283,22 +283,17 @@ class _Known:
     """What is known of sums of cells while programmes are run: valid bounds, and what feasible tables have shown."""
 
     cells: int
-    blocks: list[NDArray[np.int64]]
+    blocks: list[Integers]
     """The cells of each sum."""
     single: bool
     """Whether every sum is of one cell, in the order of the cells."""
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    minimum: NDArray[np.int64]
-    maximum: NDArray[np.int64]
+    low: Integers
+    high: Integers
+    minimum: Integers
+    maximum: Integers
 
     @classmethod
-    def of(
-        cls,
-        rules: System,
-        targets: Sequence[NDArray[np.int64]] | None,
-        outer: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
-    ) -> _Known:
+    def of(cls, rules: System, targets: Sequence[Integers] | None, outer: tuple[Integers, Integers] | None) -> _Known:
         blocks = [np.asarray([c]) for c in range(rules.cells)] if targets is None else list(targets)
         if outer is None:
             outer = (
@@ -309,7 +304,7 @@ class _Known:
         unseen = np.full(len(blocks), INFINITE, dtype=np.int64), np.full(len(blocks), -1, dtype=np.int64)
         return cls(rules.cells, blocks, targets is None, low, high, *unseen)
 
-    def witness(self, table: NDArray[np.int64]) -> None:
+    def witness(self, table: Integers) -> None:
         """Take the sums of a feasible table into account."""
         values = table if self.single else np.asarray([table[b].sum() for b in self.blocks], dtype=np.int64)
         np.minimum(self.minimum, values, out=self.minimum)
@@ -319,7 +314,7 @@ class _Known:
         """Whether the lower bound (sign 1), or the upper one (-1), has been seen attained."""
         return bool(self.minimum[k] <= self.low[k] if sign > 0 else self.maximum[k] >= self.high[k])
 
-    def objective(self, k: int) -> NDArray[np.float64]:
+    def objective(self, k: int) -> Floats:
         """Weights of the cells whose sum is the k-th."""
         found = np.zeros(self.cells)
         found[self.blocks[k]] = 1.0

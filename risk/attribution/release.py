@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law, Sampled
 
 Counts = NDArray[np.int64]
@@ -84,7 +85,7 @@ class Table:
         kept = self.counts.sum(axis=tuple(a for a in range(len(self.variables)) if a not in axes))
         return Table(tuple(self.variables[a] for a in axes), np.transpose(kept, [sorted(axes).index(a) for a in axes]))
 
-    def records(self) -> NDArray[np.int64]:
+    def records(self) -> Integers:
         """The units written out: a row of level numbers for each, shape (total, number of variables)."""
         cells = np.repeat(np.arange(self.counts.size), self.counts.ravel())
         if not self.variables:
@@ -177,9 +178,9 @@ class Published:
 
     name: str
     axes: tuple[Axis, ...]
-    counts: NDArray[np.int64]
+    counts: Integers
     law: Law = field(default_factory=Exact)
-    intervals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    intervals: tuple[Integers, Integers] | None = None
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts)
@@ -214,7 +215,7 @@ class Published:
         return tuple(a.variable for a in self.axes)
 
     @cached_property
-    def box(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def box(self) -> tuple[Integers, Integers]:
         """Trivial bounds of the true counts of its cells."""
         lower, upper = self.law.bounds(self.counts)
         if self.intervals is not None:
@@ -350,7 +351,7 @@ class Release:
             covered[axis_of(self.variables, axis.variable)] = axis.members[place]
         return tuple(covered)
 
-    def block(self, table: Published, index: Sequence[int]) -> NDArray[np.int64]:
+    def block(self, table: Published, index: Sequence[int]) -> Integers:
         """The base cells (flat numbers) whose sum a published cell is."""
         return block_cells(self.shape, self.members(table, index))
 
@@ -359,7 +360,7 @@ class Release:
         return cell_label(self.variables, np.unravel_index(cell, self.shape)) if self.variables else "total"  # type: ignore[arg-type]
 
 
-def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> Integers:
     """Flat numbers of the cells in a product of sets of levels."""
     if not shape:
         return np.zeros(1, dtype=np.int64)
@@ -367,7 +368,7 @@ def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> NDArr
     return np.ravel_multi_index(tuple(np.broadcast_arrays(*grid)), tuple(shape)).ravel().astype(np.int64)
 
 
-def publish(name: str, table: Table, law: Law | None = None, counts: NDArray[np.int64] | None = None) -> Published:
+def publish(name: str, table: Table, law: Law | None = None, counts: Integers | None = None) -> Published:
     """A published table over a table's own variables: as it is, or with other counts under a law."""
     axes = tuple(Axis.full(v) for v in table.variables)
     return Published(name, axes, table.counts if counts is None else counts, law or Exact(), None)

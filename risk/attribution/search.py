@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.shuttle import Contradiction, Shuttled
 
@@ -164,7 +164,7 @@ class Search:
                 remedy="publish a total, or state the population's size",
             )
 
-    def _trial(self, node: int, value: int, steps: int) -> tuple[NDArray[np.int64] | None, bool]:
+    def _trial(self, node: int, value: int, steps: int) -> tuple[Integers | None, bool]:
         """A feasible table with a recoded cell at a value, and whether the answer is certain."""
         low, high = self.low.copy(), self.high.copy()
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
@@ -174,7 +174,7 @@ class Search:
         count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
 
-    def above(self, floor: NDArray[np.int64], steps: int) -> tuple[NDArray[np.int64] | None, bool]:
+    def above(self, floor: Integers, steps: int) -> tuple[Integers | None, bool]:
         """A feasible table with at least so many in each base cell, and whether the answer is certain."""
         low, high = self.low.copy(), self.high.copy()
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
@@ -187,7 +187,7 @@ class Search:
         count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
 
-    def tighten(self, node: int, seen: NDArray[np.int64] | None = None) -> tuple[bool, bool]:
+    def tighten(self, node: int, seen: Integers | None = None) -> tuple[bool, bool]:
         """Make the bounds of a recoded cell tight; whether lower and upper are proven so.
 
         `seen`, shape (2, n_cells), holds the least and largest value of each base cell in tables found so far, and is

@@ -19,9 +19,9 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Integers
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
 
@@ -140,7 +140,7 @@ class Lattice:
         return tuple(f.place[_mask(m)] for f, m in zip(self.families, members, strict=True))
 
     @cached_property
-    def base(self) -> NDArray[np.int64]:
+    def base(self) -> Integers:
         """Flat numbers of the base cells among the recoded cells, in the order of the base table."""
         if not self.levels:
             return np.zeros(1, dtype=np.int64)
@@ -148,7 +148,7 @@ class Lattice:
         return np.ravel_multi_index(tuple(grid), self.shape).ravel().astype(np.int64)
 
     @cached_property
-    def dependencies(self) -> NDArray[np.int32]:
+    def dependencies(self) -> Codes:
         """Every dependency as flat numbers (whole, part, other part), shape (n, 3). For small lattices only."""
         numbers = np.arange(self.size, dtype=np.int32).reshape(self.shape)
         found = []
@@ -157,7 +157,7 @@ class Lattice:
                 found.append(np.stack([np.take(numbers, k, axis=axis).ravel() for k in union], axis=1))
         return np.concatenate(found) if found else np.empty((0, 3), dtype=np.int32)
 
-    def start(self, release: Release) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def start(self, release: Release) -> tuple[Integers, Integers]:
         """Trivial bounds of every recoded cell: what is published of it, else 0 and no upper bound."""
         lower = np.zeros(self.shape, dtype=np.int64)
         upper = np.full(self.shape, INFINITE, dtype=np.int64)
@@ -228,12 +228,12 @@ class Shuttled:
     """
 
     lattice: Lattice
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
+    lower: Integers
+    upper: Integers
     sweeps: int
     exhausted: bool
 
-    def base(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def base(self) -> tuple[Integers, Integers]:
         """Bounds of the base table's cells, flat."""
         return self.lower.ravel()[self.lattice.base], self.upper.ravel()[self.lattice.base]
 
@@ -274,7 +274,7 @@ def shuttle(
     return Shuttled(cells, lower, upper, sweeps, changed == 0)
 
 
-def _tighten(low: NDArray[np.int64], high: NDArray[np.int64], c: int, a: int, b: int) -> int:
+def _tighten(low: Integers, high: Integers, c: int, a: int, b: int) -> int:
     """One union along the first axis, in place; how many bounds moved."""
     moved = 0
     endless = high[c] >= INFINITE  # nothing follows for the parts of a whole without end

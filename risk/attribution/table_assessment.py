@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress
+from gemel.risk.arrays import Floats
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
 from gemel.risk.attribution.posterior import Posterior, posterior
@@ -261,7 +261,7 @@ def _posteriors(release: Release, limits: Bounds, threshold: float) -> dict[str,
     return {"computed": True, "cells": rows, "approximate": _approximate(release, means, threshold)}
 
 
-def _approximate(release: Release, means: NDArray[np.float64], threshold: float) -> list[dict[str, Any]]:
+def _approximate(release: Release, means: Floats, threshold: float) -> list[dict[str, Any]]:
     found = []
     for axis, variable in enumerate(release.variables):
         whole = means.sum(axis=axis, keepdims=True)
@@ -344,10 +344,10 @@ def _sap(
     return found
 
 
-def _first(curve: NDArray[np.float64], level: float) -> int | None:
+def _first(curve: Floats, level: float) -> int | None:
     reached = np.flatnonzero(curve >= level)
     return int(reached[0]) if len(reached) else None
 
 
-def _rounded(curve: NDArray[np.float64]) -> list[float]:
+def _rounded(curve: Floats) -> list[float]:
     return [round(float(x), 9) for x in curve]

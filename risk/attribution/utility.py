@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     return float(np.abs(a - b).sum() / 2.0)
 
 
-def _shares(table: ArrayLike) -> NDArray[np.float64] | None:
+def _shares(table: ArrayLike) -> Floats | None:
     counts = np.asarray(table, dtype=float).ravel()
     total = counts.sum()
     return counts / total if total > 0 else None

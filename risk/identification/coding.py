@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from gemel.risk.arrays import Codes, Integers, Mask
 from gemel.risk.models.counts import distinct_rows
 
 Missing = Literal["level", "any"]
-Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 
 MISSING_LABEL = "(missing)"
@@ -47,7 +47,7 @@ def coded(column: pl.Series, missing: Missing) -> tuple[tuple[str, ...], Codes]:
 
 def tally(
     codes: Codes, labels: Sequence[Sequence[str]], weights: Counts | None = None
-) -> tuple[Codes, Counts, NDArray[np.int64]]:
+) -> tuple[Codes, Counts, Integers]:
     """Distinct rows in lexicographic order (missing first), how often each occurs, and the row of each record."""
     first, inverse = distinct_rows(codes + 1, [len(x) + 1 for x in labels])
     if weights is None:
@@ -62,9 +62,7 @@ def tally(
 Number = TypeVar("Number", np.int64, np.float64)
 
 
-def agreeing(
-    requested: NDArray[np.int32], cells: NDArray[np.int32], counts: NDArray[Number], levels: Sequence[int]
-) -> NDArray[Number]:
+def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Sequence[int]) -> NDArray[Number]:
     """Sum of the counts of the cells that agree with each combination requested.
 
     Parameters
@@ -101,7 +99,7 @@ def agreeing(
     return found
 
 
-def _patterns(cells: NDArray[np.int32]) -> list[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
+def _patterns(cells: Codes) -> list[tuple[Mask, Integers]]:
     """The patterns of values that are there, and the rows of each."""
     there = cells >= 0
     if there.all():

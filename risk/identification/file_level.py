@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
 
@@ -97,7 +97,7 @@ def _by_company(n1: float, found: _Company, level: float) -> Dis:
     return Dis(n1 / (n1 + S), _expit(logit - spread), _expit(logit + spread), level, int(n1), found.pairs)
 
 
-def file_dis(file: KeyFile, level: float = 0.95, weights: NDArray[np.float64] | None = None) -> Dis:
+def file_dis(file: KeyFile, level: float = 0.95, weights: Floats | None = None) -> Dis:
     """DIS of a file.
 
     Where missing values agree with everything, n_r is a rth of the records with frequency r. Where units were sampled
@@ -136,7 +136,7 @@ class FileMeasures:
     cm_given_su: float | None = None
 
 
-def file_measures(file: KeyFile, weights: NDArray[np.float64] | None = None) -> FileMeasures:
+def file_measures(file: KeyFile, weights: Floats | None = None) -> FileMeasures:
     """All file measures, DIS by the weights where they are given.
 
     A file without sample uniques has 0 for those that condition on them (T11 chapter 5).

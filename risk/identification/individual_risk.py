@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
 
@@ -88,8 +89,8 @@ class IndividualRisk:
         Estimated people of each combination: the weights of the records that agree with it.
     """
 
-    records: NDArray[np.float64] = field(repr=False)
-    population: NDArray[np.float64] = field(repr=False)
+    records: Floats = field(repr=False)
+    population: Floats = field(repr=False)
     short: int
 
     @property
@@ -131,7 +132,7 @@ def individual_risk(file: KeyFile, weights: Weights | None = None) -> Individual
     return IndividualRisk(risk[file.of_record], people, int(file.counts[share > 1.0 + 1e-9].sum()))
 
 
-def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], NDArray[np.float64]]:
+def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], Floats]:
     """Figures of a file ready for JSON, the truth beside them where the population is known; and the records' risk."""
     found = individual_risk(file, weights)
     F = file.population_sizes
@@ -146,7 +147,7 @@ def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str,
     }, found.records
 
 
-def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> Floats:
     r"""E[1/F | f], F negative binomial: each of F people was sampled with probability p, and f were.
 
     Parameters
@@ -172,7 +173,7 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.flo
 
 
 @njit(nogil=True, cache=True)
-def _fill(f: NDArray[np.int64], p: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+def _fill(f: Integers, p: Floats, found: Floats) -> None:
     for i in range(len(f)):
         found[i] = _one(f[i], p[i])
 
@@ -220,9 +221,9 @@ class Units:
         Members in the file.
     """
 
-    of_record: NDArray[np.int64] = field(repr=False)
-    first: NDArray[np.int64] = field(repr=False)
-    sizes: NDArray[np.int64] = field(repr=False)
+    of_record: Integers = field(repr=False)
+    first: Integers = field(repr=False)
+    sizes: Integers = field(repr=False)
 
     @classmethod
     def of(cls, labels: Any, where: str = "unit") -> Units:
@@ -244,7 +245,7 @@ class Units:
         place[order] = np.arange(len(order))
         return cls(place[which.reshape(-1)], first[order].astype(np.int64), sizes[order].astype(np.int64))
 
-    def any_member(self, risk: NDArray[np.float64]) -> NDArray[np.float64]:
+    def any_member(self, risk: Floats) -> Floats:
         r"""Probability that at least one member is identified, shape (n_units,).
 
         Parameters
@@ -268,7 +269,7 @@ class Units:
         """Units that each stands for, shape (n_units,): the mean weight of its members."""
         return np.asarray(np.bincount(self.of_record, weights, len(self.first)) / self.sizes)
 
-    def constant(self, codes: NDArray[np.int32], name: str) -> NDArray[np.int32]:
+    def constant(self, codes: Codes, name: str) -> Codes:
         """A key of units, shape (n_units,): the one value that all members of each share."""
         own = codes[self.first]
         differing = np.unique(self.of_record[codes != own[self.of_record]])
@@ -282,7 +283,7 @@ class Units:
             )
         return own
 
-    def compositions(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    def compositions(self, cells: Integers) -> Integers:
         """Number of the composition of each unit, shape (n_units,): the combinations of all its members.
 
         Parameters
@@ -303,7 +304,7 @@ class Units:
 
 
 def unit_risk_document(
-    file: KeyFile, labels: Any, weights: Weights | None, keys: Mapping[str, NDArray[np.int32]]
+    file: KeyFile, labels: Any, weights: Weights | None, keys: Mapping[str, Codes]
 ) -> dict[str, Any]:
     """Unit risk of a file, ready for JSON."""
     units = Units.of(labels)
@@ -327,14 +328,14 @@ def unit_risk_document(
     return found
 
 
-def _matched(which: NDArray[np.int64], weights: Weights, sizes: NDArray[np.int64]) -> dict[str, Any]:
+def _matched(which: Integers, weights: Weights, sizes: Integers) -> dict[str, Any]:
     """Units as records: how many are alone of their kind, and the individual risk of each."""
     f = np.bincount(which)
     share = np.minimum(f / np.bincount(which, weights), 1.0)
     return {"uniques": int((f == 1).sum()), **_figures(expected_reciprocal_of_sampled(f, share)[which], sizes)}
 
 
-def _figures(risk: NDArray[np.float64], sizes: NDArray[np.int64]) -> dict[str, float]:
+def _figures(risk: Floats, sizes: Integers) -> dict[str, float]:
     """Expected identified units, the people in them, and the greatest risk."""
     return {
         "expected_units": float(risk.sum()),

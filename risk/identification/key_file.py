@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, agreeing, coded, tally, text_of
+from gemel.risk.arrays import Codes, Integers
+from gemel.risk.identification.coding import MISSING_LABEL, Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.models.counts import SparseCounts
 
 
@@ -111,7 +112,7 @@ class KeyFile:
     population_counts: Counts | None = field(default=None, repr=False)
     missing: Missing = "level"
     perturbed: bool = False
-    units: NDArray[np.int64] | None = field(default=None, repr=False)
+    units: Integers | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_shape(self)
@@ -243,7 +244,7 @@ class KeyFile:
         return self.sizes[self.of_record]
 
     @property
-    def uniques(self) -> NDArray[np.int64]:
+    def uniques(self) -> Integers:
         """Numbers of the sample uniques among the records."""
         return np.flatnonzero(self.frequency == 1)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
 from gemel.risk.models.counts import distinct_rows
@@ -20,7 +21,7 @@ from gemel.risk.models.counts import distinct_rows
 # `theta[j, k]` is the probability that someone whose true level is k is observed at level j; its columns sum to 1.
 
 
-def check_matrix(matrix: ArrayLike, levels: int, where: str) -> NDArray[np.float64]:
+def check_matrix(matrix: ArrayLike, levels: int, where: str) -> Floats:
     """A misclassification matrix, or an error that states what is wrong with it."""
     theta = np.asarray(matrix, dtype=np.float64)
     if theta.shape != (levels, levels):
@@ -40,7 +41,7 @@ def check_matrix(matrix: ArrayLike, levels: int, where: str) -> NDArray[np.float
     return theta
 
 
-def swapping_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
+def swapping_matrix(counts: ArrayLike, rate: float) -> Floats:
     r"""Misclassification by swapping a share of the records with others of another level.
 
     Parameters
@@ -101,11 +102,11 @@ class MisclassificationRisk:
         theta_jj E[1/F~ | f~ = 1], where a log-linear model of the perturbed file was given.
     """
 
-    uniques: NDArray[np.int64] = field(repr=False)
-    unchanged: NDArray[np.float64] = field(repr=False)
-    exact: NDArray[np.float64] | None = field(repr=False)
-    approximate: NDArray[np.float64] | None = field(repr=False)
-    estimated: NDArray[np.float64] | None = field(repr=False)
+    uniques: Integers = field(repr=False)
+    unchanged: Floats = field(repr=False)
+    exact: Floats | None = field(repr=False)
+    approximate: Floats | None = field(repr=False)
+    estimated: Floats | None = field(repr=False)
 
     @property
     def tau(self) -> float | None:
@@ -164,12 +165,8 @@ def misclassification_risk(
 
 
 def _summed(
-    file: KeyFile,
-    observed: NDArray[np.int32],
-    changed: list[int],
-    matrices: list[NDArray[np.float64]],
-    unchanged: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    file: KeyFile, observed: Codes, changed: list[int], matrices: list[Floats], unchanged: Floats
+) -> tuple[Floats, Floats]:
     """Equations 7 and 8 for the observed combinations."""
     people, counts = file.population_cells, file.population_counts
     assert people is not None and counts is not None  # noqa: S101, PT018 - the caller looked
@@ -203,7 +200,7 @@ def _summed(
     return exact, np.where(anyone_else, unchanged / np.where(expected > 0, expected, 1.0), 0.0)
 
 
-def _odds(theta: NDArray[np.float64], fraction: float) -> NDArray[np.float64]:
+def _odds(theta: Floats, fraction: float) -> Floats:
     """theta / (1 - pi theta); certain observation of everyone (both 1) has a finite limit in the ratio, taken near."""
     return np.asarray(theta / np.maximum(1.0 - fraction * theta, 1e-12), dtype=np.float64)
 
@@ -262,7 +259,7 @@ class Perturbation:
             {name: stated for name, stated in self.theta.items() if name in names},
         )
 
-    def matrices(self, file: KeyFile) -> dict[str, NDArray[np.float64]]:
+    def matrices(self, file: KeyFile) -> dict[str, Floats]:
         """The matrix of each changed key variable, in the order of the file's levels; swapping keeps their sizes."""
         found = {}
         for name in self.names:
@@ -277,7 +274,7 @@ class Perturbation:
         return found
 
 
-def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> NDArray[np.float64]:
+def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> Floats:
     """A stated matrix as ``theta[observed, true]``, shape (n_levels, n_levels).
 
     Raises

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from gemel.common.errors import ErrorCode, GemelError
-
-Numbers = NDArray[np.float64]
+from gemel.risk.arrays import Floats, Mask
 
 PERCENTS = (1.0, 5.0, 10.0)
 _FIRST = 4  # nearest originals looked at; more where they are as near
@@ -33,16 +31,16 @@ class LinkedByDistance:
         originals as near are in random order.
     """
 
-    nearest: Numbers = field(repr=False)
-    second: Numbers = field(repr=False)
+    nearest: Floats = field(repr=False)
+    second: Floats = field(repr=False)
 
 
-def within_percent(original: Numbers, protected: Numbers, percent: float) -> NDArray[np.bool_]:
+def within_percent(original: Floats, protected: Floats, percent: float) -> Mask:
     """Whether each protected value lies within so many per cent of its original, shape (n_records,); 0 is kept only."""
     return np.asarray(np.abs(protected - original) <= percent / 100.0 * np.abs(original))
 
 
-def within_ranks(original: Numbers, protected: Numbers, percent: float) -> NDArray[np.bool_]:
+def within_ranks(original: Floats, protected: Floats, percent: float) -> Mask:
     """Whether each original lies in the rank interval about its protected value, shape (n_records,).
 
     Notes
@@ -61,7 +59,7 @@ def within_ranks(original: Numbers, protected: Numbers, percent: float) -> NDArr
     return np.asarray((ordered[low] <= original) & (original <= ordered[high]))
 
 
-def linked_by_distance(original: Numbers, protected: Numbers) -> LinkedByDistance:
+def linked_by_distance(original: Floats, protected: Floats) -> LinkedByDistance:
     """Link every protected record to the original records by standardised Euclidean distance.
 
     Parameters
@@ -99,7 +97,7 @@ def linked_by_distance(original: Numbers, protected: Numbers) -> LinkedByDistanc
     return LinkedByDistance(nearest, second)
 
 
-def numeric_risk_document(original: Mapping[str, Numbers], protected: Mapping[str, Numbers]) -> dict[str, Any]:
+def numeric_risk_document(original: Mapping[str, Floats], protected: Mapping[str, Floats]) -> dict[str, Any]:
     """Interval disclosure of each variable and linkage by all of them, ready for JSON."""
     names = list(protected)
     before = np.stack([original[name] for name in names], axis=1)

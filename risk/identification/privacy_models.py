@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.microdata import distances, diversities
 from gemel.risk.identification.coding import MISSING_LABEL, Counts, agreeing, tally
 from gemel.risk.identification.key_file import KeyFile
@@ -131,7 +131,7 @@ def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0
     )
 
 
-def _coded(values: Any) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _coded(values: Any) -> tuple[tuple[str, ...], Integers]:
     """Levels in their order, and the level of each value."""
     text = pl.Series("sensitive", values, strict=False).cast(pl.String)
     found = text.drop_nulls().unique().to_list()

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.records.frames import Records
 from gemel.common.yaml_document import DocumentKind, read_yaml
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.coding import Missing, coded
 from gemel.risk.identification.individual_risk import Weights, check_weights
@@ -234,7 +235,7 @@ def whole_of(table: pl.DataFrame) -> tuple[NDArray[np.uint64], int]:
     return table.select(kept).hash_rows(seed=0).to_numpy(), len(kept)
 
 
-def read_numbers(records: RecordTable, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+def read_numbers(records: RecordTable, names: Sequence[str]) -> dict[str, Floats]:
     """Columns of numbers, NaN where a value is missing; texts that are no numbers are an error with their count."""
     table = records.codes(names)
     found = {}

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.processes import processors
+from gemel.risk.arrays import Codes, Integers
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.suda_kernels import minimal, packed, uniques
 
@@ -47,9 +47,9 @@ class MinimalUniques:
 
     names: tuple[str, ...]
     n_records: int
-    uniques: NDArray[np.int64] = field(repr=False)
-    offsets: NDArray[np.int64] = field(repr=False)
-    subsets: NDArray[np.int64] = field(repr=False)
+    uniques: Integers = field(repr=False)
+    offsets: Integers = field(repr=False)
+    subsets: Integers = field(repr=False)
     max_size: int
 
     @property
@@ -63,17 +63,17 @@ class MinimalUniques:
         return self.max_size >= self.n_keys
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """Number of keys of each minimal unique, shape (n_msu,)."""
         return np.bitwise_count(self.subsets).astype(np.int64)
 
     @cached_property
-    def of_unique(self) -> NDArray[np.int64]:
+    def of_unique(self) -> Integers:
         """For each minimal unique, the position of its record in `uniques`."""
         return np.repeat(np.arange(len(self.uniques)), np.diff(self.offsets))
 
     @property
-    def by_size(self) -> NDArray[np.int64]:
+    def by_size(self) -> Integers:
         """How many there are of each size, shape (n_keys + 1,)."""
         return np.bincount(self.sizes, minlength=self.n_keys + 1).astype(np.int64)
 
@@ -152,7 +152,7 @@ def largest_within(file: KeyFile, memory_bytes: int, threads: int) -> int:
     return max(0, memory_bytes - cells) // _FOUND_BYTES
 
 
-def _searched(file: KeyFile, maximum: int, threads: int, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _searched(file: KeyFile, maximum: int, threads: int, limit: int) -> tuple[Integers, Integers]:
     """Minimal uniques of each cell: offsets and subsets, in the file's order of cells and keys."""
     levels = np.array(file.levels, dtype=np.int64)
     occurring = [len(np.unique(file.cells[:, q])) for q in range(file.n_keys)]
@@ -165,7 +165,7 @@ def _searched(file: KeyFile, maximum: int, threads: int, limit: int) -> tuple[ND
 
     held = np.zeros(file.n_keys * _PARTS, dtype=np.int64)
 
-    def search(highest: int, part: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def search(highest: int, part: int) -> tuple[Codes, Integers]:
         task = highest * _PARTS + part
         of_cell, found, whole = uniques(
             rows, layout, candidate, levels[order], highest, part, _PARTS, maximum, held, task, limit

@@ -24,12 +24,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from gemel.risk.arrays import Codes, Integers
 
 _WORD = 63  # bits of a signed word that are used
 
 
-def packed(codes: NDArray[np.int64], levels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def packed(codes: Integers, levels: Integers) -> tuple[Integers, Integers]:
     """Combinations as words of bits, and where each key lies.
 
     Parameters
@@ -78,15 +79,15 @@ def _lower_keys(layout: Any, n_words: int) -> Any:
 class _Values(NamedTuple):
     """Working arrays about the values of the key that splits a class, an entry for each value."""
 
-    tally: NDArray[np.int32]
+    tally: Codes
     """Items of the class that have the value."""
-    hopeful: NDArray[np.int32]
+    hopeful: Codes
     """Candidates among them."""
-    place: NDArray[np.int32]
+    place: Codes
     """First the one candidate, where there is only one; then where the value's items begin."""
-    top: NDArray[np.int32]
+    top: Codes
     """Where its next item is placed."""
-    touched: NDArray[np.int32]
+    touched: Codes
     """The values that occur, without gaps."""
 
 

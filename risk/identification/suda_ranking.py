@@ -12,9 +12,9 @@ from math import comb, factorial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.suda import MinimalUniques, minimal_uniques
@@ -42,20 +42,20 @@ class SudaScores:
 
     minimal_uniques: MinimalUniques
     kind: Kind
-    scores: NDArray[np.float64]
+    scores: Floats
     dis: float
-    dis_scores: NDArray[np.float64]
-    by_variable: NDArray[np.float64]
-    by_category: tuple[NDArray[np.float64], ...]
+    dis_scores: Floats
+    by_variable: Floats
+    by_category: tuple[Floats, ...]
 
     @property
-    def pol(self) -> NDArray[np.float64]:
+    def pol(self) -> Floats:
         """Proportion of lattice of each record, IS / ATT!, shape (n_records,): from 0 to 1; of IS scores only."""
         if self.kind != "is":
             raise parameter("kind", "POL is a form of IS", repr(self.kind))
         return np.asarray(self.scores / factorial(self.minimal_uniques.n_keys))
 
-    def contributions(self, record: int) -> NDArray[np.float64]:
+    def contributions(self, record: int) -> Floats:
         """Share of a record's score from minimal uniques with each key, shape (n_keys,); they sum to more than 1."""
         own = self.minimal_uniques
         at = int(np.searchsorted(own.uniques, record))
@@ -70,14 +70,14 @@ class SudaScores:
         return np.asarray(shares)
 
 
-def _worth(n_keys: int, kind: Kind) -> NDArray[np.float64]:
+def _worth(n_keys: int, kind: Kind) -> Floats:
     """What a minimal unique of each size is worth, shape (n_keys + 1,)."""
     if kind == "is":
         return np.array([float(factorial(n_keys - s)) for s in range(n_keys + 1)])
     return np.array([(2.0 ** (n_keys - s) - 1.0) / comb(n_keys, s) for s in range(n_keys + 1)])
 
 
-def calibrated(scores: NDArray[np.float64], dis: float, n_keys: int) -> NDArray[np.float64]:
+def calibrated(scores: Floats, dis: float, n_keys: int) -> Floats:
     r"""Scores of sample uniques as approximate match probabilities whose harmonic mean is the file's DIS.
 
     Parameters
@@ -176,7 +176,7 @@ class BothScores:
         return cls(suda_scores(file, "is", found=found), suda_scores(file, "suda", found=found))
 
     @property
-    def scores(self) -> dict[str, NDArray[np.float64]]:
+    def scores(self) -> dict[str, Floats]:
         """Both scores by name, each of shape (n_records,); POL and DIS-IS rank as IS does."""
         return {"IS": self.is_scores.scores, "SUDA": self.suda.scores}
 

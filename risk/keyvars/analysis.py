@@ -21,9 +21,9 @@ from fractions import Fraction
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Codes, Floats, Mask
 from gemel.risk.keyvars.partitions import Precision, joins, size
 
 MAX_NODES = 100_000
@@ -48,7 +48,7 @@ class HarmonisationGraph:
     def __init__(self, categorisations: Iterable[Precision] = ()) -> None:
         self.nodes: list[Precision] = []
         self.observed: list[int] = []
-        self.joined: NDArray[np.int32] = np.empty((0, 0), dtype=np.int32)
+        self.joined: Codes = np.empty((0, 0), dtype=np.int32)
         self.harmonisations = 0
         self._index: dict[Precision, int] = {}
         for categorisation in categorisations:
@@ -96,9 +96,9 @@ class HarmonisationGraph:
         return node
 
     @property
-    def finer(self) -> NDArray[np.bool_]:
+    def finer(self) -> Mask:
         """Shape (n_nodes, n_observed): whether the observed categorisation is finer than the node, or is it."""
-        same: NDArray[np.bool_] = self.joined == np.arange(len(self.nodes), dtype=np.int32)[:, None]
+        same: Mask = self.joined == np.arange(len(self.nodes), dtype=np.int32)[:, None]
         return same
 
     def find(self, partition: Precision) -> int | None:
@@ -127,7 +127,7 @@ class HarmonisationGraph:
             for parent in self.parents(node):
                 yield parent, node
 
-    def sizes(self) -> NDArray[np.float64]:
+    def sizes(self) -> Floats:
         """Number of categories of each node; infinite for arbitrary precision."""
         return np.array([size(node) for node in self.nodes], dtype=np.float64)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from gemel.risk.arrays import Codes
 
 
 def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
@@ -22,7 +23,7 @@ def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
 
 
 @njit(cache=True, nogil=True)
-def _joins(rows: NDArray[np.int32], with_: NDArray[np.int32]) -> NDArray[np.int32]:
+def _joins(rows: Codes, with_: Codes) -> Codes:
     n, k = rows.shape
     found = np.empty((n, k), dtype=np.int32)
     parent = np.empty(k, dtype=np.int32)

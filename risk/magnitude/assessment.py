@@ -9,11 +9,11 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
-from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder, Numbers
+from gemel.risk.arrays import Floats, Integers, Mask
+from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder
 from gemel.risk.magnitude.audit import Limits, PublishedValues, breaches, exact_bounds, finite, pattern_of, require_true
 from gemel.risk.magnitude.rules import Contributions, Primary, Rule, primary_cells
 from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
@@ -110,9 +110,6 @@ class Intruders:
             for rule in self._rules
             if rule.label in broken
         )
-
-
-Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -245,7 +242,7 @@ def table_values(tables: LinkedTables, found: Contributions, assessment: Mapping
 def _chosen(
     tables: LinkedTables,
     found: Contributions,
-    marks: Marks,
+    marks: Mask,
     attacks: tuple[Attack, ...],
     choice: Choice,
     progress: Progress | None,
@@ -265,12 +262,7 @@ def _chosen(
 
 
 def _cell_documents(
-    tables: LinkedTables,
-    found: Contributions,
-    primary: Primary,
-    cells: NDArray[np.int64],
-    lower: Numbers,
-    upper: Numbers,
+    tables: LinkedTables, found: Contributions, primary: Primary, cells: Integers, lower: Floats, upper: Floats
 ) -> list[dict[str, Any]]:
     counts = found.counts
     place = {int(c): k for k, c in enumerate(primary.cells)}
@@ -307,6 +299,6 @@ def _attackers(attack: Attack) -> str:
     return "an outsider" if not number else "a contributor" if number == 1 else f"{number} contributors together"
 
 
-def _share(sizes: Numbers, part: Marks, whole: Marks) -> float:
+def _share(sizes: Floats, part: Mask, whole: Mask) -> float:
     total = float(sizes[whole].sum())
     return float(sizes[part].sum()) / total if total else 0.0

@@ -12,16 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.magnitude.tables import LinkedTables
-
-Numbers = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -49,12 +46,12 @@ class Rooms:
         and for published cells, of which nothing is to be learnt.
     """
 
-    down: Numbers
-    up: Numbers
-    above_zero: Numbers
+    down: Floats
+    up: Floats
+    above_zero: Floats
 
     @classmethod
-    def of(cls, values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool, known_within: float = np.inf) -> Rooms:
+    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, known_within: float = np.inf) -> Rooms:
         """Of the true table.
 
         Parameters
@@ -73,11 +70,11 @@ class Rooms:
             np.where(suppressed, zero, np.inf),
         )
 
-    def at(self, cells: Indices) -> Rooms:
+    def at(self, cells: Integers) -> Rooms:
         """Of some cells."""
         return Rooms(self.down[cells], self.up[cells], self.above_zero[cells])
 
-    def narrowed(self, cells: Indices, intruder: Intruder) -> tuple[Numbers, Numbers]:
+    def narrowed(self, cells: Integers, intruder: Intruder) -> tuple[Floats, Floats]:
         """How far some cells may move down and up for an intruder, each of shape (n,)."""
         down, up = self.down[cells], self.up[cells]
         if not intruder.units:
@@ -128,9 +125,9 @@ class Moved:
     """
 
     reach: float
-    cells: Indices
-    moves: Numbers
-    prices: Numbers | None = None
+    cells: Integers
+    moves: Floats
+    prices: Floats | None = None
 
 
 class Suppressed:
@@ -148,9 +145,9 @@ class Suppressed:
         graph = csr_array((np.ones(entries.nnz), (entries.row, entries.col + len(rows))), shape=(total, total))
         _, self._labels = connected_components(graph, directed=False)
         self._matrix, self._rows = used, rows
-        self._parts: dict[int, tuple[Indices, Indices, csr_array]] = {}
+        self._parts: dict[int, tuple[Integers, Integers, csr_array]] = {}
 
-    def _part(self, cell: int) -> tuple[Indices, Indices, csr_array]:
+    def _part(self, cell: int) -> tuple[Integers, Integers, csr_array]:
         """Free cells and equations of the component of a cell, and the equations over them."""
         position = int(np.searchsorted(self.free, cell))
         if position >= len(self.free) or self.free[position] != cell:
@@ -162,7 +159,7 @@ class Suppressed:
             self._parts[label] = columns, self._rows[rows], csr_array(self._matrix[rows][:, columns])
         return self._parts[label]
 
-    def component(self, cell: int) -> Indices:
+    def component(self, cell: int) -> Integers:
         """The suppressed cells that a cell's bounds depend on, itself among them."""
         return self.free[self._part(cell)[0]]
 
@@ -211,7 +208,7 @@ class Suppressed:
         return minimum_move(matrix, cells, self.rooms, np.ones(len(cells)), attack)
 
 
-def minimum_move(matrix: csr_array, cells: Indices, rooms: Rooms, prices: Numbers, attack: Attack) -> Moved | None:
+def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Floats, attack: Attack) -> Moved | None:
     """Move the attacked cell by its reach at the least price of what others move; None if it cannot.
 
     Parameters
@@ -289,6 +286,6 @@ class Witnesses:
         return Moved(attack.reach, known.cells, moves)
 
 
-def _possible(moves: NDArray[np.float64], down: NDArray[np.float64], up: NDArray[np.float64]) -> bool:
+def _possible(moves: Floats, down: Floats, up: Floats) -> bool:
     """Whether cells can move so far, but for what rounding makes of it."""
     return bool((moves >= -down * (1 + _ROUNDING)).all() and (moves <= up * (1 + _ROUNDING)).all())

@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress, StageProgress
-from gemel.risk.magnitude.attacks import Attack, Numbers, Rooms, Suppressed, Witnesses
+from gemel.risk.arrays import Floats, Integers, Mask
+from gemel.risk.magnitude.attacks import Attack, Rooms, Suppressed, Witnesses
 from gemel.risk.magnitude.rules import Contributions
 from gemel.risk.magnitude.tables import LinkedTables
 
@@ -34,12 +34,12 @@ class Limits:
         0 for withheld cells that are not negative; minus infinity for others.
     """
 
-    lower: Numbers
-    upper: Numbers
-    floor: Numbers
+    lower: Floats
+    upper: Floats
+    floor: Floats
 
     @classmethod
-    def of(cls, values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool, rounding: float = 0.0) -> Limits:
+    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, rounding: float = 0.0) -> Limits:
         """By the published values, each rounded to a multiple of `rounding`."""
         half = rounding / 2
         lowest = values - half if signed else np.maximum(values - half, np.minimum(values, 0.0))
@@ -47,7 +47,7 @@ class Limits:
         floor = np.where(suppressed & (not signed), 0.0, -np.inf)
         return cls(lower, np.where(suppressed, np.inf, values + half), floor)
 
-    def known_within(self, values: Numbers, suppressed: NDArray[np.bool_], share: float) -> Limits:
+    def known_within(self, values: Floats, suppressed: Mask, share: float) -> Limits:
         """The same for someone who knows each withheld cell within a share of its true value beforehand."""
         if np.isinf(share):
             return self
@@ -68,7 +68,7 @@ class Breach:
     """How far its bound lies from the true value."""
 
 
-def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
+def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
     """Some table that agrees with what is published.
 
     Raises
@@ -93,19 +93,19 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
             "no table agrees with all published values: they do not add up",
             remedy="check its totals; give --rounding if values were rounded, --signed if some may be negative",
         )
-    table: Numbers = np.clip(found.x * scale, limits.lower, limits.upper)
+    table: Floats = np.clip(found.x * scale, limits.lower, limits.upper)
     return table
 
 
-def pattern_of(tables: LinkedTables, table: Numbers, limits: Limits) -> Suppressed:
+def pattern_of(tables: LinkedTables, table: Floats, limits: Limits) -> Suppressed:
     """The linear programmes around a table that agrees with what is published."""
     down, up = np.maximum(0.0, table - limits.lower), np.maximum(0.0, limits.upper - table)
     return Suppressed(tables, Rooms(down, up, np.maximum(0.0, table - limits.floor)))
 
 
 def exact_bounds(
-    pattern: Suppressed, table: Numbers, cells: NDArray[np.int64], progress: StageProgress | None = None
-) -> tuple[Numbers, Numbers]:
+    pattern: Suppressed, table: Floats, cells: Integers, progress: StageProgress | None = None
+) -> tuple[Floats, Floats]:
     """What an outsider knows of cells: the smallest and the largest value that each can have.
 
     Parameters
@@ -143,8 +143,6 @@ def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[Breach]:
 
 # A table that was suppressed elsewhere: its values, and what a reader gets back without the records behind it.
 
-Marks = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False)
 class PublishedValues:
@@ -156,11 +154,11 @@ class PublishedValues:
         NaN where withheld.
     """
 
-    values: Numbers
+    values: Floats
     rounding: float = 0.0
 
     @property
-    def suppressed(self) -> Marks:
+    def suppressed(self) -> Mask:
         """What is withheld, shape (n_cells,)."""
         return np.isnan(self.values)
 

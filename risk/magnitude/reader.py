@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND
 from gemel.common.records.typed_table import read_records as read_columns
+from gemel.risk.arrays import Floats
 from gemel.risk.magnitude.audit import PublishedValues
 from gemel.risk.magnitude.rules import Contributions, contributions
 from gemel.risk.magnitude.tables import TOTAL, Classification, LinkedTables
@@ -206,7 +206,7 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame([*levels, numbers.fill_null(float("nan")).alias("value")])
 
 
-def _numbers(frame: pl.DataFrame, column: str, path: Path | str) -> NDArray[np.float64]:
+def _numbers(frame: pl.DataFrame, column: str, path: Path | str) -> Floats:
     found = frame[column].cast(pl.Float64, strict=False)
     missing = found.null_count()
     if missing == len(found) and missing:

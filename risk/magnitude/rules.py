@@ -16,13 +16,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.magnitude.tables import LinkedTables
-
-Numbers = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +40,12 @@ class Contributions:
         Whether some record's value is negative: no cell can then be bounded by the knowledge that it is not.
     """
 
-    values: Numbers
-    sizes: Numbers
-    start: Indices
-    units: Indices
-    copies: Indices
-    amounts: Numbers
+    values: Floats
+    sizes: Floats
+    start: Integers
+    units: Integers
+    copies: Integers
+    amounts: Floats
     signed: bool
 
     def of(self, cell: int) -> slice:
@@ -56,12 +53,12 @@ class Contributions:
         return slice(int(self.start[cell]), int(self.start[cell + 1]))
 
     @property
-    def counts(self) -> Indices:
+    def counts(self) -> Integers:
         """Contributors of each cell, shape (n_cells,)."""
         sums = np.concatenate([[0], np.cumsum(self.copies)])
         return np.asarray(sums[self.start[1:]] - sums[self.start[:-1]])
 
-    def largest(self, n: int) -> Numbers:
+    def largest(self, n: int) -> Floats:
         """The n largest contributors' amounts in each cell, shape (n_cells, n); 0 where there are fewer."""
         repeated = np.minimum(self.copies, n)
         amounts = np.repeat(self.amounts, repeated)
@@ -75,7 +72,7 @@ class Contributions:
 
 
 def contributions(
-    tables: LinkedTables, nodes: Indices, values: Numbers, units: Indices | None = None, weights: Numbers | None = None
+    tables: LinkedTables, nodes: Integers, values: Floats, units: Integers | None = None, weights: Floats | None = None
 ) -> Contributions:
     """Add records up to contributions and cells.
 
@@ -139,7 +136,7 @@ def contributions(
     )
 
 
-def _memberships(tables: LinkedTables, nodes: Indices) -> tuple[Indices, Indices]:
+def _memberships(tables: LinkedTables, nodes: Integers) -> tuple[Integers, Integers]:
     """The cells that each record is part of: cell and record, each pair once."""
     paths = [[c.path(k) for k in range(len(c.nodes))] for c in tables.classifications]
     cells, records = [], []
@@ -160,7 +157,7 @@ def _memberships(tables: LinkedTables, nodes: Indices) -> tuple[Indices, Indices
     return cell, record
 
 
-def _check_contributions(values: Numbers, weights: Numbers) -> None:
+def _check_contributions(values: Floats, weights: Floats) -> None:
     for name, column in (("values", values), ("weights", weights)):
         wrong = int((~np.isfinite(column)).sum())
         if wrong:
@@ -200,7 +197,7 @@ class Rule(Protocol):
     def others(self) -> int:
         """Contributors in the coalition that the rule is on guard against, the largest but one and those after it."""
 
-    def reach(self, size: Numbers, own: Numbers, largest: Numbers) -> Numbers:
+    def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
         """How far above a cell's size its estimate must reach; not above 0 where it need not reach beyond it.
 
         Parameters
@@ -209,7 +206,7 @@ class Rule(Protocol):
             Of each cell: the sum of all contributions, the attackers' part in it, the largest contribution of others.
         """
 
-    def applies(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def applies(self, counts: Integers) -> Mask:
         """Which cells the rule can find risky, by their number of contributors."""
 
 
@@ -228,10 +225,10 @@ class MinimumFrequency:
     def label(self) -> str:
         return f"fewer than {self.n} contributors"
 
-    def applies(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def applies(self, counts: Integers) -> Mask:
         return counts < self.n
 
-    def reach(self, size: Numbers, own: Numbers, largest: Numbers) -> Numbers:
+    def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
         return np.asarray(self.margin / 100 * np.maximum(0.0, size - own))
 
 
@@ -255,10 +252,10 @@ class Dominance:
     def others(self) -> int:
         return self.n - 1
 
-    def applies(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def applies(self, counts: Integers) -> Mask:
         return counts > 0
 
-    def reach(self, size: Numbers, own: Numbers, largest: Numbers) -> Numbers:
+    def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
         return np.asarray(100 / self.k * (own + largest) - size)
 
 
@@ -288,10 +285,10 @@ class PriorPosterior:
     def others(self) -> int:
         return self.coalition
 
-    def applies(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def applies(self, counts: Integers) -> Mask:
         return counts > 0
 
-    def reach(self, size: Numbers, own: Numbers, largest: Numbers) -> Numbers:
+    def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
         rest = np.maximum(0.0, size - own - largest)  # rounded weights may make more contributors than the cell has
         return np.asarray(self.p / self.q * largest - rest)
 
@@ -308,8 +305,8 @@ class Primary:
         Protection level: how far above and below its value an attacker must be left in doubt.
     """
 
-    cells: NDArray[np.int64]
-    reach: Numbers
+    cells: Integers
+    reach: Floats
     rules: tuple[tuple[str, ...], ...]
 
 

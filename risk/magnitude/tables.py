@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers, Mask
 
 TOTAL = "Total"
 
@@ -96,7 +96,7 @@ class LinkedTables:
 
     classifications: tuple[Classification, ...]
     tables: tuple[tuple[int, ...], ...]
-    cells: NDArray[np.int64] = field(init=False, repr=False)
+    cells: Integers = field(init=False, repr=False)
     """Node of each variable, shape (n_cells, n_variables); 0, the total, where a table does not have the variable."""
 
     def __post_init__(self) -> None:
@@ -136,21 +136,21 @@ class LinkedTables:
         return len(self.cells)
 
     @cached_property
-    def _keys(self) -> NDArray[np.int64]:
+    def _keys(self) -> Integers:
         return self.key(self.cells)
 
-    def key(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def key(self, nodes: Integers) -> Integers:
         """One number for each combination of nodes, in the order of `cells`."""
         return np.asarray(np.ravel_multi_index(tuple(nodes.T), [len(c.nodes) for c in self.classifications]))
 
-    def number(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def number(self, nodes: Integers) -> Integers:
         """The cells with these nodes; every combination must be a cell."""
         return np.searchsorted(self._keys, self.key(nodes))
 
     @cached_property
     def equations(self) -> csr_array:
         """Shape (n_equations, n_cells): 1 for the parts, -1 for their sum; the product with the values is 0."""
-        heads: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        heads: dict[tuple[int, ...], Integers] = {}
         for table in self.tables:
             for v in table:
                 others = [u for u in table if u != v]
@@ -174,7 +174,7 @@ class LinkedTables:
         return csr_array((signs, (rows, columns)), shape=(len(heads), self.n_cells))
 
     @cached_property
-    def inner(self) -> NDArray[np.bool_]:
+    def inner(self) -> Mask:
         """Which cells are no sum of others, shape (n_cells,)."""
         heads = self.equations.tocoo()
         found = np.ones(self.n_cells, dtype=bool)

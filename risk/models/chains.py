@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.junction_trees import ROWS, graph_of, tree_array
@@ -188,12 +188,12 @@ class Chain:
         self.record.best[:] = self.ladder.trees[0, 0]
         self.record.best_score[0] = self.ladder.scores[0]
 
-    def visited(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def visited(self) -> tuple[Integers, Integers, Floats]:
         """Keys, visits and log scores of the models recorded."""
         used = self.record.visits > 0
         return self.record.keys[used], self.record.visits[used], self.record.scores[used]
 
     @property
-    def trace(self) -> NDArray[np.float64]:
+    def trace(self) -> Floats:
         """The score's trace so far."""
         return self.record.trace[: self.record.state[kernels.TRACED]]

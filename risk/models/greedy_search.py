@@ -6,9 +6,9 @@ import heapq
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.models.chain_kernels import score_moves
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.junction_trees import ADJACENCY, ROWS
@@ -16,7 +16,7 @@ from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs,
 from gemel.risk.models.scores import HyperDirichlet
 
 
-def move_changes(scores: HyperDirichlet, graph: Graph) -> NDArray[np.float64]:
+def move_changes(scores: HyperDirichlet, graph: Graph) -> Floats:
     """The change of score of every single-edge move from a decomposable graph; NaN where it is illegal.
 
     Returns

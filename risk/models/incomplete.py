@@ -14,9 +14,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.expectation_step import ExpectationStep
 from gemel.risk.models.factors import Factor
@@ -43,8 +44,8 @@ class IncompleteCounts:
 
     names: tuple[Hashable, ...]
     levels: tuple[int, ...]
-    records: NDArray[np.int32] = field(repr=False)
-    weights: NDArray[np.float64] = field(repr=False)
+    records: Codes = field(repr=False)
+    weights: Floats = field(repr=False)
 
     @classmethod
     def from_records(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.models.graphs import MAX_VARIABLES, Graph, lowest, members, popcount
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ ROWS = 4
 ILLEGAL = -1
 
 
-def tree_array(graph: Graph) -> NDArray[np.int64]:
+def tree_array(graph: Graph) -> Integers:
     """A dynamic junction tree of a decomposable graph, as the compiled code holds it: shape (4, n)."""
     if len(graph) > MAX_VARIABLES:
         raise parameter("graph", f"the search takes at most {MAX_VARIABLES} variables", str(len(graph)))
@@ -160,7 +160,7 @@ def tree_array(graph: Graph) -> NDArray[np.int64]:
     return tree
 
 
-def graph_of(tree: NDArray[np.int64], names: tuple[object, ...] = ()) -> Graph:
+def graph_of(tree: Integers, names: tuple[object, ...] = ()) -> Graph:
     """The graph of a tree array."""
     return Graph(tuple(int(row) for row in tree[ADJACENCY]), tuple(names))
 

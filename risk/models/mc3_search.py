@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.graphs import Graph, empty_graph
@@ -109,9 +109,7 @@ def mc3(
 
 
 def pooled(
-    groups: Sequence[Sequence[Chain]],
-    trace: NDArray[np.float64],
-    log_scores: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None,
+    groups: Sequence[Sequence[Chain]], trace: Floats, log_scores: Callable[[Integers], Floats] | None = None
 ) -> SearchResult:
     """One result of independent chains, each of one part or, at several precisions, of a part for each.
 
@@ -127,7 +125,7 @@ def pooled(
     visits = np.bincount(inverse.ravel(), weights=visits)
     samples = np.array([_samples(group) for group in groups], dtype=np.float64)
     by_group = [_inclusion(group, n) for group in groups]
-    tally: NDArray[np.int64] = np.sum([chain.ladder.tally for chain in chains], axis=0)
+    tally: Integers = np.sum([chain.ladder.tally for chain in chains], axis=0)
     tried, swapped = tally[:-1, kernels.SWAPS], tally[:-1, kernels.SWAPPED]
     return make_result(
         "MC3",
@@ -154,7 +152,7 @@ def _samples(chains: Sequence[Chain]) -> int:
     return sum(int(chain.record.state[kernels.SAMPLES]) for chain in chains)
 
 
-def _inclusion(chains: Sequence[Chain], n: int) -> NDArray[np.float64]:
+def _inclusion(chains: Sequence[Chain], n: int) -> Floats:
     """Share of the chains' samples with each pair joined, those at unrecorded models too."""
     joined = np.zeros(n * (n - 1) // 2)
     for chain in chains:

@@ -10,9 +10,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
 from gemel.risk.models.result import SearchResult
@@ -32,9 +32,7 @@ _STYLE = (
 )
 
 
-def draw_graph(
-    graph: Graph, inclusion: NDArray[np.float64] | None = None, *, minimum: float = 0.01, title: str = ""
-) -> str:
+def draw_graph(graph: Graph, inclusion: Floats | None = None, *, minimum: float = 0.01, title: str = "") -> str:
     """A model as a graph.
 
     Parameters

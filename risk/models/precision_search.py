@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.counts import SparseCounts
@@ -68,7 +68,7 @@ class GammaPrior:
     def _points(self) -> int:
         return 1 + math.ceil(self.per_decade * math.log10(self.highest / self.lowest))
 
-    def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def grid(self) -> tuple[Floats, Floats]:
         """Precisions, ascending, and the logarithms of their prior probabilities; both of shape (n_points,)."""
         values = np.geomspace(self.lowest, self.highest, self._points)
         # The density of log alpha is that of alpha times alpha; constants go with the sum.
@@ -91,20 +91,20 @@ class GridScores:
     """
 
     counts: SparseCounts
-    precisions: NDArray[np.float64]
-    _tables: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    precisions: Floats
+    _tables: dict[int, Floats] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._data = data_arrays(self.counts.cells, self.counts.counts, self.counts.levels, 1.0)
         self._work = work_arrays(len(self.counts.counts), 1024)
 
-    def table(self, variables: int) -> NDArray[np.float64]:
+    def table(self, variables: int) -> Floats:
         """Of the table over a set of variables, shape (n_points,)."""
         if variables not in self._tables:
             self._tables[variables] = self._scored(variables)
         return self._tables[variables]
 
-    def _scored(self, variables: int) -> NDArray[np.float64]:
+    def _scored(self, variables: int) -> Floats:
         if variables == 0:
             return np.zeros(len(self.precisions))
         used, declared = count_table(self._data, self._work, variables)
@@ -115,7 +115,7 @@ class GridScores:
         total = float(counts @ cells)
         return np.asarray(rising @ cells + gammaln(self.precisions) - gammaln(self.precisions + total))
 
-    def sets(self, cliques: Iterable[int], separators: Iterable[int]) -> NDArray[np.float64]:
+    def sets(self, cliques: Iterable[int], separators: Iterable[int]) -> Floats:
         """Sum over cliques less sum over separators, shape (n_points,)."""
         score = np.zeros(len(self.precisions))
         for clique in cliques:
@@ -124,7 +124,7 @@ class GridScores:
             score -= self.table(separator)
         return score
 
-    def graph(self, graph: Graph) -> NDArray[np.float64]:
+    def graph(self, graph: Graph) -> Floats:
         """Of a decomposable model, shape (n_points,)."""
         tree = JunctionTree.of(graph)
         return self.sets(tree.cliques, tree.separators)
@@ -163,8 +163,8 @@ class PrecisionSearch:
 
     search: SearchResult
     prior: GammaPrior
-    precisions: NDArray[np.float64] = field(repr=False)
-    posterior: NDArray[np.float64] = field(repr=False)
+    precisions: Floats = field(repr=False)
+    posterior: Floats = field(repr=False)
 
     @property
     def mean(self) -> float:
@@ -358,7 +358,7 @@ class _PrecisionChain:
 
 
 def _pooled(grid: _Grid, prior: GammaPrior, chains: list[_PrecisionChain]) -> PrecisionSearch:
-    def log_scores(keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def log_scores(keys: Integers) -> Floats:
         graphs = [graph_of_key(key, grid.counts.names) for key in keys]
         return np.array([logsumexp(grid.log_prior + grid.vectors.graph(graph)) for graph in graphs])
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.factors import match_rows
 from gemel.risk.models.fitted import Estimate, FittedModel, fit, same_variables
@@ -18,7 +19,7 @@ from gemel.risk.models.graphs import members
 from gemel.risk.models.result import SearchResult
 
 
-def sample(model: FittedModel, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
     """Independent records.
 
     Returns
@@ -105,24 +106,22 @@ class ModelAverage:
         """Levels of each variable."""
         return self.models[0].levels
 
-    def log_probability(self, cells: ArrayLike) -> NDArray[np.float64]:
+    def log_probability(self, cells: ArrayLike) -> Floats:
         """Log joint probability of each given cell."""
         return self._mixed([model.log_probability(cells) for model in self.models])
 
-    def log_marginal(self, records: ArrayLike) -> NDArray[np.float64]:
+    def log_marginal(self, records: ArrayLike) -> Floats:
         """Log probability of what is known of each record, -1 standing for a missing value."""
         return self._mixed([model.log_marginal(records) for model in self.models])
 
-    def _mixed(self, by_model: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _mixed(self, by_model: Sequence[Floats]) -> Floats:
         return np.asarray(logsumexp(np.stack(by_model), axis=0, b=self.weights[:, None]))
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
         """The probability that some variables have the given values."""
         return float(self.weights @ [model.probability(evidence) for model in self.models])
 
-    def marginal(
-        self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None
-    ) -> NDArray[np.float64]:
+    def marginal(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> Floats:
         """Probabilities of some variables given others: evidence also shifts weight to the models that expected it."""
         given = evidence or {}
         likelihoods = self.weights * [model.probability(given) for model in self.models]
@@ -136,7 +135,7 @@ class ModelAverage:
         ]
         return np.asarray(np.sum(tables, axis=0))
 
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    def sample(self, size: int, rng: np.random.Generator) -> Codes:
         """Independent records, each from a model drawn by weight."""
         numbers = rng.multinomial(size, self.weights)
         drawn = [sample(model, int(number), rng) for model, number in zip(self.models, numbers, strict=True)]
@@ -164,7 +163,7 @@ class Distribution(Protocol):
     def levels(self) -> tuple[int, ...]:
         """Levels of each variable."""
 
-    def log_probability(self, cells: ArrayLike) -> NDArray[np.float64]:
+    def log_probability(self, cells: ArrayLike) -> Floats:
         """Log probability of each given cell."""
 
 
@@ -225,7 +224,7 @@ def jensen_shannon(
     return Divergence(float((first.mean() + second.mean()) / 2), error)
 
 
-def divergence_terms(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def divergence_terms(p: Floats, q: Floats) -> Floats:
     """What each cell of two distributions of one shape adds to their divergence, in bits."""
     middle = (p + q) / 2
     terms = np.zeros_like(middle)
@@ -245,7 +244,7 @@ def _from_data(data: SparseCounts, other: Distribution | SparseCounts) -> Diverg
     return Divergence(float(np.clip(divergence_terms(p, q).sum() + (1 - q.sum()) / 2, 0, 1)))
 
 
-def _log_ratio(p: Distribution, q: Distribution, samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _log_ratio(p: Distribution, q: Distribution, samples: int, rng: np.random.Generator) -> Floats:
     """log2 of p over the middle, at records drawn from p."""
     if isinstance(p, FittedModel):
         cells = sample(p, samples, rng)

@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import MAX_VARIABLES, Graph, lowest
 from gemel.risk.models.junction_trees import JunctionTree
@@ -34,9 +35,9 @@ _SPAN_LIMIT = 2**61
 class Data(NamedTuple):
     """What is counted: the distinct cells column by column, their counts, and the prior."""
 
-    columns: NDArray[np.int32]  # (n_variables, n_cells)
-    counts: NDArray[np.float64]  # (n_cells,)
-    levels: NDArray[np.int64]  # (n_variables,)
+    columns: Codes  # (n_variables, n_cells)
+    counts: Floats  # (n_cells,)
+    levels: Integers  # (n_variables,)
     precision: float
     whole: bool
 
@@ -44,18 +45,16 @@ class Data(NamedTuple):
 class Work(NamedTuple):
     """Scratch space of a counting, and the cache of scores: one owner at a time."""
 
-    keys: NDArray[np.int64]  # (n_cells,)
-    slot_keys: NDArray[np.int64]  # power of two, at least 2 n_cells
-    slot_numbers: NDArray[np.int64]
-    sums: NDArray[np.float64]  # (max(4 n_cells, 1024),)
-    cached_sets: NDArray[np.int64]  # power of two; -1 is free
-    cached_scores: NDArray[np.float64]
-    tally: NDArray[np.int64]  # MISSES, LOOKUPS, STORED
+    keys: Integers  # (n_cells,)
+    slot_keys: Integers  # power of two, at least 2 n_cells
+    slot_numbers: Integers
+    sums: Floats  # (max(4 n_cells, 1024),)
+    cached_sets: Integers  # power of two; -1 is free
+    cached_scores: Floats
+    tally: Integers  # MISSES, LOOKUPS, STORED
 
 
-def data_arrays(
-    cells: NDArray[np.int32], counts: NDArray[np.float64], levels: tuple[int, ...], precision: float
-) -> Data:
+def data_arrays(cells: Codes, counts: Floats, levels: tuple[int, ...], precision: float) -> Data:
     """The arrays of a table's occupied cells."""
     whole = bool((counts == np.floor(counts)).all() and counts.max() < 2**52)
     columns = np.ascontiguousarray(cells.T, dtype=np.int32)

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
+from gemel.risk.arrays import Floats, Mask
 from gemel.risk.identification.calibration.records import (
     CalibratedRisk,
     Estimate,
@@ -38,7 +38,7 @@ class EveryRecord:
 
 
 def over_every_record(
-    found: CalibratedRisk, file: KeyFile, right: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+    found: CalibratedRisk, file: KeyFile, right: Floats, weights: Floats | None = None
 ) -> EveryRecord | None:
     """Mean and largest chance with intervals; None where no law was fitted.
 
@@ -117,12 +117,7 @@ class Calibrated:
 
 
 def calibrated(
-    table: KeyTable,
-    node: Node,
-    suppressed: NDArray[np.bool_],
-    fraction: float,
-    weights: NDArray[np.float64] | None,
-    unchanged: NDArray[np.float64] | None,
+    table: KeyTable, node: Node, suppressed: Mask, fraction: float, weights: Floats | None, unchanged: Floats | None
 ) -> Calibrated:
     """Calibrated risk of a file as it is published.
 
@@ -166,7 +161,7 @@ def calibrated(
     return Calibrated(document, UpperEnds(every.correct_matches.high, every.record_risk.high, "calibrated"))
 
 
-def _share(chances: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+def _share(chances: Floats, right: Floats) -> float:
     """What is left of a sum of chances when each is multiplied."""
     total = float(chances.sum())
     return float((chances * right).sum()) / total if total else 1.0

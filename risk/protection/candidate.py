@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Mask
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.lattice_search import Node
 from gemel.risk.protection.calibrated import Calibrated, calibrated
@@ -28,7 +26,7 @@ class Candidate:
     """
 
     node: Node
-    suppressed: NDArray[np.bool_] = field(repr=False)
+    suppressed: Mask = field(repr=False)
     needed: int
     file: KeyFile = field(repr=False)
     risk: FileRisk
@@ -60,7 +58,7 @@ class Setting:
     policy: Policy
     fraction: float
     importance: tuple[float, ...]
-    weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    weights: Floats | None = field(default=None, repr=False)
     perturbed: PerturbedKeys | None = field(default=None, repr=False)
     fixed: Mapping[int, int] = field(default_factory=dict)
     population: Population | None = field(default=None, repr=False)
@@ -91,13 +89,13 @@ class Setting:
         """Of published and true values, for keys that were changed."""
         return {} if self.perturbed is None else self.perturbed.joints
 
-    def unchanged(self, node: Node, suppressed: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    def unchanged(self, node: Node, suppressed: Mask) -> Floats | None:
         """Probability that each record's published keys are its true ones; None where none was changed."""
         return None if self.perturbed is None else self.perturbed.kept(node, suppressed)
 
 
 def measured(
-    table: KeyTable, node: Node, suppressed: NDArray[np.bool_], setting: Setting, needed: int = 1, *, exact: bool = True
+    table: KeyTable, node: Node, suppressed: Mask, setting: Setting, needed: int = 1, *, exact: bool = True
 ) -> Candidate:
     """A candidate, with its risk measured on the values that are published.
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.protection.key_table import value_codes
 from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
 
@@ -141,7 +141,7 @@ class _Made:
         self.changes = list[Change]()
         self._missing = missing_values
 
-    def numbers(self, names: Sequence[str], where: str) -> NDArray[np.float64]:
+    def numbers(self, names: Sequence[str], where: str) -> Floats:
         found = numeric(self.frame, names, where, self._missing)
         large = int((np.abs(found) > _LARGEST).sum())
         if large:
@@ -154,9 +154,7 @@ class _Made:
             )
         return found
 
-    def put(
-        self, names: Sequence[str], numbers: NDArray[np.float64], method: str, parameter: dict[str, Any], why: str = ""
-    ) -> None:
+    def put(self, names: Sequence[str], numbers: Floats, method: str, parameter: dict[str, Any], why: str = "") -> None:
         before = numeric(self.frame, names, method, self._missing)
         gone = np.isnan(numbers) & ~np.isnan(before)
         different = (before != numbers) & ~np.isnan(numbers)
@@ -178,7 +176,7 @@ class _Made:
 
 def numeric(
     frame: pl.DataFrame, names: Sequence[str], where: str, missing_values: Sequence[str] = MISSING_VALUES
-) -> NDArray[np.float64]:
+) -> Floats:
     """Columns as numbers, shape (n_records, n_columns), NaN where missing.
 
     Parameters
@@ -212,7 +210,7 @@ def without_missing_texts(frame: pl.DataFrame, missing_values: Sequence[str]) ->
     return frame.with_columns(pl.when(~texts.str.strip_chars().is_in(["", *missing_values])).then(texts))
 
 
-def strata_of(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.int64] | None:
+def strata_of(frame: pl.DataFrame, names: Sequence[str]) -> Integers | None:
     """A number for each record, the same for records that agree on the columns."""
     if not names:
         return None

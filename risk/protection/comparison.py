@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
 from gemel.risk.attribution.utility import hellinger
-from gemel.risk.identification.coding import Codes
 from gemel.risk.lattice_search import Node
 from gemel.risk.models.queries import divergence_terms
 from gemel.risk.protection.candidate import Candidate
@@ -60,7 +59,7 @@ class Coefficient:
     overlap: float
 
 
-def moments(name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> Moments:
+def moments(name: str, before: Floats, after: Floats) -> Moments:
     """Means and standard deviations over the numbers there are."""
     both = [x[~np.isnan(x)] for x in (before, after)]
     mean = [float(x.mean()) if len(x) else float("nan") for x in both]
@@ -68,7 +67,7 @@ def moments(name: str, before: NDArray[np.float64], after: NDArray[np.float64]) 
     return Moments(name, (mean[0], mean[1]), (spread[0], spread[1]), (len(both[0]), len(both[1])))
 
 
-def correlations(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[tuple[int, int, float, float]]:
+def correlations(before: Floats, after: Floats) -> list[tuple[int, int, float, float]]:
     """Correlation of every pair of columns before and after, over the records with both numbers."""
     found = []
     for i, j in combinations(range(before.shape[1]), 2):
@@ -82,9 +81,7 @@ def correlations(before: NDArray[np.float64], after: NDArray[np.float64]) -> lis
     return found
 
 
-def two_way_distances(
-    before: KeyTable, after: KeyTable, node: Node, suppressed: NDArray[np.bool_]
-) -> list[TableDistance]:
+def two_way_distances(before: KeyTable, after: KeyTable, node: Node, suppressed: Mask) -> list[TableDistance]:
     """Distances of the two-way tables of every pair of keys; pairs of more than four million cells are left out."""
     published = np.where(suppressed, -1, after.at(node)).astype(np.int32)
     found = []
@@ -103,9 +100,7 @@ def two_way_distances(
     return found
 
 
-def linear_regression(
-    design: NDArray[np.float64], outcome: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def linear_regression(design: Floats, outcome: Floats) -> tuple[Floats, Floats]:
     """Coefficients and standard errors, over the rows without a missing number."""
     there = ~(np.isnan(design).any(axis=1) | np.isnan(outcome))
     x, y = design[there], outcome[there]
@@ -123,11 +118,7 @@ def linear_regression(
     return np.asarray(beta), np.asarray(np.sqrt(variance * np.diag(inverse)))
 
 
-def compared(
-    names: list[str],
-    before: tuple[NDArray[np.float64], NDArray[np.float64]],
-    after: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> list[Coefficient]:
+def compared(names: list[str], before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> list[Coefficient]:
     """Coefficients beside each other, with the overlap of their intervals.
 
     References
@@ -144,12 +135,12 @@ def compared(
     return found
 
 
-def _table(rows: Codes, shape: list[int]) -> NDArray[np.float64]:
+def _table(rows: Codes, shape: list[int]) -> Floats:
     own = rows[(rows >= 0).all(axis=1)]
     return np.bincount(own[:, 0] * shape[1] + own[:, 1], minlength=shape[0] * shape[1]).reshape(shape).astype(float)
 
 
-def _shares(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(table: Floats) -> Floats:
     total = table.sum()
     return np.asarray((table / total if total > 0 else np.full(table.shape, 1.0 / table.size)).ravel())
 
@@ -206,7 +197,7 @@ def utility_of(
     return found
 
 
-def _absent(designs: list[NDArray[np.float64]]) -> NDArray[np.bool_]:
+def _absent(designs: list[Floats]) -> Mask:
     """Terms that no complete record of one file has: their records are left out of both."""
     absent = np.zeros(designs[0].shape[1], dtype=bool)
     for x in designs:
@@ -216,9 +207,7 @@ def _absent(designs: list[NDArray[np.float64]]) -> NDArray[np.bool_]:
     return absent
 
 
-def _number(
-    frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _number(frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: Mask) -> Floats:
     """A numeric column; of an integer key the middles of its groups, NaN where missing or suppressed."""
     if name not in keys:
         return numeric(frame, [name], "--numbers")[:, 0]
@@ -230,9 +219,7 @@ def _number(
     return np.append(middles, np.nan)[own]
 
 
-def _outcome(
-    frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _outcome(frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: Mask) -> Floats:
     if name in keys:
         return _number(frame, name, keys, table, node, hidden)
     if name in table.names:
@@ -250,10 +237,10 @@ def _design(
     keys: dict[str, int],
     table: KeyTable,
     node: Node,
-    hidden: NDArray[np.bool_],
+    hidden: Mask,
     exact: bool,
-    bases: dict[str, NDArray[np.int64]],
-) -> tuple[list[str], NDArray[np.float64]]:
+    bases: dict[str, Integers],
+) -> tuple[list[str], Floats]:
     """Intercept, numbers, and an indicator of each published category but the original's commonest."""
     names, columns = ["(intercept)"], [np.ones(frame.height)]
     for term in terms:

@@ -12,9 +12,9 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 
 ALL = "*"
 """The one group of the last level."""
@@ -69,7 +69,7 @@ class Hierarchy:
         return tuple(tuple(dict.fromkeys(level)) for level in self.levels)
 
     @cached_property
-    def groups(self) -> tuple[NDArray[np.int32], ...]:
+    def groups(self) -> tuple[Codes, ...]:
         """For each level the group number of each value, int32 of shape (n_values,)."""
         found = []
         for level, labels in zip(self.levels, self.labels, strict=True):
@@ -77,7 +77,7 @@ class Hierarchy:
             found.append(np.array([number[label] for label in level], dtype=np.int32))
         return tuple(found)
 
-    def numbers(self, level: int) -> NDArray[np.float64] | None:
+    def numbers(self, level: int) -> Floats | None:
         """What stands for each group in calculations: the middle of its values; None for a key that is no number."""
         whole = whole_numbers(self.levels[0])
         if whole is None:
@@ -89,7 +89,7 @@ class Hierarchy:
         return (low + high) / 2.0
 
 
-def whole_numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
+def whole_numbers(values: Sequence[str]) -> Floats | None:
     """Values as numbers where all of them are whole numbers."""
     try:
         return np.array([int(v) for v in values], dtype=np.float64)
@@ -166,7 +166,7 @@ def number_hierarchy(
     return Hierarchy.of_levels(name, [list(values), *([label(v, w) for v in own] for w in (1, *widths))])
 
 
-def quantile_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int64], groups: Sequence[int]) -> Hierarchy:
+def quantile_hierarchy(name: str, values: Sequence[str], counts: Integers, groups: Sequence[int]) -> Hierarchy:
     """Levels of an integer key: intervals that hold about as many records each.
 
     Parameters
@@ -198,7 +198,7 @@ def hierarchy_of_groups(name: str, values: Sequence[str], groups: Sequence[int])
     return Hierarchy.of_levels(name, [list(values), [" | ".join(members[g]) for g in groups]])
 
 
-def default_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int64]) -> Hierarchy:
+def default_hierarchy(name: str, values: Sequence[str], counts: Integers) -> Hierarchy:
     """Levels for a key without any given.
 
     Integers of more than ten values: intervals of 5, 10, 20. Other keys of more than two values: categories of fewer

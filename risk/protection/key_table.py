@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.identification.coding import Codes, Counts, Missing, agreeing, coded, tally, text_of
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
+from gemel.risk.identification.coding import Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.lattice_search import Node
 from gemel.risk.protection.hierarchies import Hierarchy
 
@@ -97,7 +98,7 @@ class KeyTable:
             for q, h in enumerate(self.hierarchies)
         )
 
-    def values(self, node: Node, suppressed: NDArray[np.bool_]) -> dict[str, list[str | None]]:
+    def values(self, node: Node, suppressed: Mask) -> dict[str, list[str | None]]:
         """What is published of each key: labels at the node, None where missing or suppressed."""
         codes = np.where(suppressed, -1, self.at(node))
         found: dict[str, list[str | None]] = {}
@@ -140,7 +141,7 @@ def value_codes(columns: Mapping[str, Any], missing_values: Sequence[str]) -> tu
 # given their groups, as in `identification.recoding`. Where values were redrawn or swapped, a published value loses
 # the entropy of the true values behind its group; without recoding and changes that is nothing.
 
-Joints = Mapping[int, NDArray[np.float64]]
+Joints = Mapping[int, Floats]
 """By key, where values were changed: the shares of published and true values, ``[published, true]``."""
 
 
@@ -153,9 +154,7 @@ def level_losses(table: KeyTable, joints: Joints | None = None) -> list[list[flo
     return [[float(v) for v in np.maximum.accumulate(own)] for own in found]
 
 
-def suppression_losses(
-    table: KeyTable, node: Node, suppressed: NDArray[np.bool_], joints: Joints | None = None
-) -> list[float]:
+def suppression_losses(table: KeyTable, node: Node, suppressed: Mask, joints: Joints | None = None) -> list[float]:
     """Bits a record that each key loses by suppression, over what it lost by recoding."""
     found = []
     for q in range(len(table.hierarchies)):
@@ -170,7 +169,7 @@ def information(table: KeyTable) -> list[float]:
     return [own[-1] for own in level_losses(table)]
 
 
-def _bits(table: KeyTable, q: int, joints: Joints | None) -> list[NDArray[np.float64]]:
+def _bits(table: KeyTable, q: int, joints: Joints | None) -> list[Floats]:
     """At each level, what a record with each value loses, shape (n_values,)."""
     groups, counts = table.hierarchies[q].groups, table.value_counts[q]
     if joints is not None and q in joints:
@@ -178,7 +177,7 @@ def _bits(table: KeyTable, q: int, joints: Joints | None) -> list[NDArray[np.flo
     return _shares(groups, counts)
 
 
-def _left_open(joint: NDArray[np.float64], groups: NDArray[np.int32]) -> NDArray[np.float64]:
+def _left_open(joint: Floats, groups: NDArray[np.int32]) -> Floats:
     """Entropy of the true value given each published group, in bits, shape (n_groups,)."""
     together = np.zeros((int(groups.max()) + 1, joint.shape[1]))
     np.add.at(together, groups, joint)
@@ -186,7 +185,7 @@ def _left_open(joint: NDArray[np.float64], groups: NDArray[np.int32]) -> NDArray
     return np.asarray(-(share * np.log2(np.where(share > 0, share, 1.0))).sum(axis=1))
 
 
-def _shares(groups: Sequence[NDArray[np.int32]], counts: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+def _shares(groups: Sequence[NDArray[np.int32]], counts: Integers) -> list[Floats]:
     found = []
     for own in groups:
         whole = np.bincount(own, weights=counts)[own]

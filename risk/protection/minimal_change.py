@@ -18,10 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.lattice_search import Node, minimal_node
@@ -37,7 +38,7 @@ from gemel.risk.protection.policy import TOLERANCE, Policy, agreeing_weight, rec
 # that agree.
 
 
-def required_frequencies(risk: ArrayLike, pi: ArrayLike, maximum: int) -> NDArray[np.int64]:
+def required_frequencies(risk: ArrayLike, pi: ArrayLike, maximum: int) -> Integers:
     """The smallest f at which E[1/F | f] is at most `risk`; `maximum` + 1 where none up to it is."""
     limit, p = np.broadcast_arrays(np.asarray(risk, dtype=np.float64), np.asarray(pi, dtype=np.float64))
     low, high = np.ones(p.shape, dtype=np.int64), np.full(p.shape, maximum + 1, dtype=np.int64)
@@ -216,7 +217,7 @@ def _condition(table: KeyTable, setting: Setting, policy: Policy, needed: int, s
 
 def _suppression(
     table: KeyTable, node: Node, setting: Setting, policy: Policy, needed: int, *, give_back: bool
-) -> NDArray[np.bool_]:
+) -> Mask:
     codes, sizes = table.at(node), table.sizes(node)
     # Among the people of a population no one agrees with a record because another record's value is suppressed.
     meaning = table.missing if setting.population is None else "level"
@@ -234,7 +235,7 @@ def _suppression(
         above = record_risks(file, setting.weights, unchanged) > limit
         if not above.any():
             break
-        pi: float | NDArray[np.float64] = setting.fraction
+        pi: float | Floats = setting.fraction
         if setting.weights is not None:
             pi = np.minimum(1.0, file.frequency / agreeing_weight(file, setting.weights))
         kept = np.ones(len(codes)) if unchanged is None else unchanged

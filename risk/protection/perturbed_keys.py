@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
+from gemel.risk.identification.coding import Counts
 from gemel.risk.identification.misclassification import check_matrix
 from gemel.risk.lattice_search import Node
 from gemel.risk.protection.changes import Change, Methods
@@ -24,7 +25,7 @@ from gemel.risk.protection.key_table import KeyTable
 Values = NDArray[np.int32]
 
 
-def pram_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
+def pram_matrix(counts: ArrayLike, rate: float) -> Floats:
     """A matrix by which a value is redrawn with probability `rate` from all values by their shares in the file.
 
     Notes
@@ -40,7 +41,7 @@ def pram_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
     return np.asarray((1.0 - rate) * np.eye(len(n)) + rate * p[:, None])
 
 
-def neighbour_matrix(values: int, rate: float) -> NDArray[np.float64]:
+def neighbour_matrix(values: int, rate: float) -> Floats:
     """A matrix by which one of ordered values moves to a neighbour with probability `rate`, half to each side."""
     if not 0.0 <= rate <= 1.0:
         raise parameter("--pram", "a rate lies from 0 to 1", f"{rate:g}")
@@ -51,7 +52,7 @@ def neighbour_matrix(values: int, rate: float) -> NDArray[np.float64]:
     return theta
 
 
-def invariant_matrix(theta: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+def invariant_matrix(theta: ArrayLike, counts: ArrayLike) -> Floats:
     r"""A matrix made of `theta` that leaves the expected counts as they are: theta, then its reversal by Bayes' rule.
 
     .. math:: R_{ik} = \sum_j \frac{\theta_{ji} p_i}{\sum_l \theta_{jl} p_l}\, \theta_{jk}
@@ -108,7 +109,7 @@ def swap(values: Values, rate: float, generator: np.random.Generator, strata: Co
     return found
 
 
-def grouped_matrix(theta: ArrayLike, groups: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+def grouped_matrix(theta: ArrayLike, groups: ArrayLike, counts: ArrayLike) -> Floats:
     """The matrix between groups of values, where true values occur in a group as in the file."""
     t = np.asarray(theta, dtype=np.float64)
     own, n = np.asarray(groups), np.asarray(counts, dtype=np.float64)
@@ -126,7 +127,7 @@ def grouped_matrix(theta: ArrayLike, groups: ArrayLike, counts: ArrayLike) -> ND
 # keys are true, theta_jj of Shlomo's equations, multiplies the chance of a match; what the published value leaves
 # open of the true one is information lost, in bits as for recoding.
 
-Diagonal = Callable[[int, NDArray[np.int32]], NDArray[np.float64]]
+Diagonal = Callable[[int, NDArray[np.int32]], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +146,10 @@ class PerturbedKeys:
     original: Codes = field(repr=False)
     codes: Codes = field(repr=False)
     changes: tuple[Change, ...] = ()
-    joints: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    joints: dict[int, Floats] = field(default_factory=dict, repr=False)
     _diagonals: dict[int, Diagonal] = field(default_factory=dict, repr=False)
 
-    def kept(self, node: Node, suppressed: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    def kept(self, node: Node, suppressed: Mask) -> Floats | None:
         """Probability that each record's published keys are its true ones, shape (n_records,); None if nothing changed.
 
         The product of the diagonals of the matrices between the groups of the node; a suppressed value is not wrong.
@@ -163,7 +164,7 @@ class PerturbedKeys:
 
 
 def perturbed_keys(
-    table: KeyTable, methods: Methods, strata: NDArray[np.int64] | None, generator: np.random.Generator
+    table: KeyTable, methods: Methods, strata: Integers | None, generator: np.random.Generator
 ) -> PerturbedKeys:
     """Redraw and swap the values of keys.
 
@@ -174,7 +175,7 @@ def perturbed_keys(
     """
     codes = table.codes.copy()
     changes: list[Change] = []
-    joints: dict[int, NDArray[np.float64]] = {}
+    joints: dict[int, Floats] = {}
     diagonals: dict[int, Diagonal] = {}
     for name, rate in methods.pram.items():
         q = table.names.index(name)
@@ -197,19 +198,19 @@ def perturbed_keys(
     return PerturbedKeys(table.codes, codes, tuple(changes), joints, diagonals)
 
 
-def _diagonals(table: KeyTable, q: int, theta: NDArray[np.float64]) -> Diagonal:
-    def of(level: int, values: NDArray[np.int32]) -> NDArray[np.float64]:
+def _diagonals(table: KeyTable, q: int, theta: Floats) -> Diagonal:
+    def of(level: int, values: NDArray[np.int32]) -> Floats:
         groups = table.hierarchies[q].groups[level]
         return np.asarray(np.diag(grouped_matrix(theta, groups, table.value_counts[q]))[groups[values]])
 
     return of
 
 
-def _shares(table: KeyTable, q: int, rate: float, strata: NDArray[np.int64] | None) -> Diagonal:
+def _shares(table: KeyTable, q: int, rate: float, strata: Integers | None) -> Diagonal:
     """Who takes part receives a value of the stratum at random: theta is 1 - rate + rate times the group's share."""
     where = np.zeros(len(table.codes), dtype=np.int64) if strata is None else strata
 
-    def of(level: int, values: NDArray[np.int32]) -> NDArray[np.float64]:
+    def of(level: int, values: NDArray[np.int32]) -> Floats:
         groups = table.hierarchies[q].groups[level]
         counts = _by_stratum(table, q, where, groups)
         total = counts.sum(axis=1)[where]
@@ -218,7 +219,7 @@ def _shares(table: KeyTable, q: int, rate: float, strata: NDArray[np.int64] | No
     return of
 
 
-def _swapped_joint(table: KeyTable, q: int, rate: float, strata: NDArray[np.int64] | None) -> NDArray[np.float64]:
+def _swapped_joint(table: KeyTable, q: int, rate: float, strata: Integers | None) -> Floats:
     where = np.zeros(len(table.codes), dtype=np.int64) if strata is None else strata
     values = np.arange(len(table.hierarchies[q].levels[0]))
     counts = _by_stratum(table, q, where, values).astype(np.float64)
@@ -226,7 +227,7 @@ def _swapped_joint(table: KeyTable, q: int, rate: float, strata: NDArray[np.int6
     return np.asarray(((1.0 - rate) * np.diag(counts.sum(axis=0)) + rate * others) / counts.sum())
 
 
-def _by_stratum(table: KeyTable, q: int, where: NDArray[np.int64], groups: NDArray[np.integer]) -> NDArray[np.int64]:
+def _by_stratum(table: KeyTable, q: int, where: Integers, groups: NDArray[np.integer]) -> Integers:
     """True values by stratum, shape (n_strata, n_groups)."""
     size = int(groups.max()) + 1
     there = table.codes[:, q] >= 0

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
@@ -125,12 +125,8 @@ class FileRisk:
 
 
 def record_risks(
-    file: KeyFile,
-    weights: NDArray[np.float64] | None = None,
-    unchanged: NDArray[np.float64] | None = None,
-    *,
-    strict: bool = False,
-) -> NDArray[np.float64]:
+    file: KeyFile, weights: Floats | None = None, unchanged: Floats | None = None, *, strict: bool = False
+) -> Floats:
     """Chance of a correct match of each record, if it is matched with someone who agrees with it.
 
     Parameters
@@ -143,14 +139,14 @@ def record_risks(
         Count records that agree exactly, missing values with missing values only.
     """
     f = file.counts[file.of_record] if strict else file.frequency
-    pi: NDArray[np.float64] | float = file.fraction
+    pi: Floats | float = file.fraction
     if weights is not None:
         pi = np.minimum(1.0, f / agreeing_weight(file, weights, strict=strict))
     risks = expected_reciprocal_of_sampled(f, pi)
     return risks if unchanged is None else risks * unchanged
 
 
-def agreeing_weight(file: KeyFile, weights: NDArray[np.float64], *, strict: bool = False) -> NDArray[np.float64]:
+def agreeing_weight(file: KeyFile, weights: Floats, *, strict: bool = False) -> Floats:
     """Sum of the weights of the records that agree with each record, shape (n_records,)."""
     scale = 2.0**20  # sums of whole numbers are exact, whatever their order
     totals = np.bincount(file.of_record, weights=weights, minlength=len(file.cells))
@@ -161,10 +157,7 @@ def agreeing_weight(file: KeyFile, weights: NDArray[np.float64], *, strict: bool
 
 
 def file_risk(
-    file: KeyFile,
-    weights: NDArray[np.float64] | None = None,
-    unchanged: NDArray[np.float64] | None = None,
-    exact: ExactRisk | None = None,
+    file: KeyFile, weights: Floats | None = None, unchanged: Floats | None = None, exact: ExactRisk | None = None
 ) -> FileRisk:
     """Measure a file; parameters as of `record_risks`, and what its population says."""
     risks = record_risks(file, weights, unchanged)

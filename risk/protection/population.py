@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts, agreeing, tally
+from gemel.risk.arrays import Codes, Mask
+from gemel.risk.identification.coding import Counts, agreeing, tally
 from gemel.risk.lattice_search import Node
 from gemel.risk.protection.key_table import KeyTable, value_codes
 
@@ -62,7 +62,7 @@ class Population:
         found._require_to_hold(table)
         return found
 
-    def people(self, table: KeyTable, node: Node, suppressed: NDArray[np.bool_]) -> Counts:
+    def people(self, table: KeyTable, node: Node, suppressed: Mask) -> Counts:
         """F of each record as published at a node, shape (n_records,): people who agree with it."""
         levels = [int(size) + 1 for size in table.sizes(node)]
         if table.missing == "level":  # missing agrees with missing, and has a number of its own; suppressed with all
@@ -75,7 +75,7 @@ class Population:
         cells, counts, _ = tally(theirs, names, self.counts)  # type: ignore[arg-type]
         return agreeing(requested, cells, counts, levels)[which]
 
-    def risk(self, table: KeyTable, node: Node, suppressed: NDArray[np.bool_], true: Codes) -> ExactRisk:
+    def risk(self, table: KeyTable, node: Node, suppressed: Mask, true: Codes) -> ExactRisk:
         """What an intruder gets who links the published file with the population.
 
         Parameters

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress
+from gemel.risk.arrays import Integers
 from gemel.risk.identification.individual_risk import check_weights
 from gemel.risk.lattice_search import Node
 from gemel.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
@@ -145,7 +145,7 @@ def _tried(
     original: KeyTable,
     setting: Setting,
     request: Request,
-    strata: NDArray[np.int64] | None,
+    strata: Integers | None,
     generator: np.random.Generator,
     frontier: bool,
     progress: Progress,

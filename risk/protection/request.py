@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error, parameter
 from gemel.common.records.registry import BY_ENDING
 from gemel.common.yaml_document import DocumentKind, read_yaml
+from gemel.risk.arrays import Integers
 from gemel.risk.identification.coding import Missing, text_of
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
@@ -144,7 +144,7 @@ class Request:
         return found
 
     def _hierarchy(
-        self, name: str, values: tuple[str, ...], counts: NDArray[np.int64], found: Mapping[str, Hierarchy]
+        self, name: str, values: tuple[str, ...], counts: Integers, found: Mapping[str, Hierarchy]
     ) -> Hierarchy:
         levels = self.levels
         if len(values) < 2:

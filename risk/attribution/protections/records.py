@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.attribution.laws import INFINITE, Composed, Floats, Integers, Law, Sampled, Within, depends_on_table
+from gemel.risk.arrays import Floats, Integers
+from gemel.risk.attribution.laws import INFINITE, Composed, Law, Sampled, Within, depends_on_table
 from gemel.risk.attribution.release import Axis, Published
 
 

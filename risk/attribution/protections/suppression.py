@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import block_array, csr_array, eye_array, sparray, vstack
 
 from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact
 from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact
 from gemel.risk.attribution.release import Axis, Published
@@ -33,7 +33,7 @@ class Layout:
     matrix: csr_array
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Integers:
         """True counts of all published cells."""
         return np.asarray(self.matrix @ self.table.counts.ravel()).astype(np.int64)
 
@@ -42,7 +42,7 @@ class Layout:
         """Number of the table's own cells."""
         return int(self.table.counts.size)
 
-    def margin_tables(self, values: NDArray[np.int64]) -> list[tuple[tuple[Axis, ...], NDArray[np.int64]]]:
+    def margin_tables(self, values: Integers) -> list[tuple[tuple[Axis, ...], Integers]]:
         """Cut values of all published cells into the margins, each shaped."""
         found, start = [], self.cells
         for names in self.margins:
@@ -58,7 +58,7 @@ def layout(table: Published, margins: Sequence[Sequence[str]]) -> Layout:
     """Lay a table and its margins out."""
     shape = table.counts.shape
     numbers = np.arange(table.counts.size).reshape(shape)
-    rows: list[NDArray[np.int64]] = [np.asarray([c]) for c in range(table.counts.size)]
+    rows: list[Integers] = [np.asarray([c]) for c in range(table.counts.size)]
     for names in margins:
         unknown = set(names) - set(table.names)
         if unknown:
@@ -77,18 +77,18 @@ def layout(table: Published, margins: Sequence[Sequence[str]]) -> Layout:
 class Solved:
     """A solution and its relative gap to the optimum."""
 
-    values: NDArray[np.float64]
+    values: Floats
     gap: float
 
 
 def solve(
-    objective: NDArray[np.float64],
+    objective: Floats,
     rows: Sequence[sparray],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    floor: NDArray[np.float64],
-    ceiling: NDArray[np.float64],
-    whole: NDArray[np.float64],
+    lower: Floats,
+    upper: Floats,
+    floor: Floats,
+    ceiling: Floats,
+    whole: Floats,
     what: str,
     seconds: float | None,
 ) -> Solved:
@@ -129,7 +129,7 @@ class _ProtectingCells(Protection):
     upper: int = 0
     margins: tuple[tuple[str, ...], ...] | None = None
 
-    def _planned(self, given: Published, what: str) -> tuple[Layout, NDArray[np.int64]]:
+    def _planned(self, given: Published, what: str) -> tuple[Layout, Integers]:
         """The layout of the table with its margins, and the risky cells."""
         require_exact(given, what)
         plan = layout(given, all_margins(given.names) if self.margins is None else self.margins)
@@ -211,7 +211,7 @@ class IntervalPublication(_ProtectingCells):
         return Outcome(table, also, found.gap)
 
 
-def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> NDArray[np.int64]:
+def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> Integers:
     """Flat numbers of the risky cells: those named, or those with counts from 1 to under the threshold."""
     if cells is not None:
         return np.asarray([int(np.ravel_multi_index(c, given.counts.shape)) for c in cells], dtype=np.int64)
@@ -221,10 +221,10 @@ def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...
 
 def _programme(
     plan: Layout,
-    risky: NDArray[np.int64],
+    risky: Integers,
     need: tuple[int, int, int],
-    price: NDArray[np.float64],
-    free: NDArray[np.float64],
+    price: Floats,
+    free: Floats,
     *,
     binary: bool,
     seconds: float | None,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers, Mask
 from gemel.risk.attribution.laws import (
     UNPUBLISHED,
     Adjacent,
@@ -24,8 +24,6 @@ from gemel.risk.attribution.laws import (
 from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact, with_counts
 from gemel.risk.attribution.protections.suppression import layout, risky_cells, solve
 from gemel.risk.attribution.release import Published
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ class UnbiasedControlledRounding(Protection):
         return _outcome(given, rounded, all_margins(given.names), Random(self.base), 0.0)
 
 
-def _round_feasibly(fractions: NDArray[np.int64], base: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def _round_feasibly(fractions: Integers, base: int, generator: np.random.Generator) -> Integers:
     """Move units along cycles of unrounded cells until every cell is 0 or the base."""
     cells = fractions.copy()
     while True:
@@ -184,7 +182,7 @@ def _round_feasibly(fractions: NDArray[np.int64], base: int, generator: np.rando
             cells[c] -= step
 
 
-def _cycle(open_cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _cycle(open_cells: Mask) -> list[tuple[int, int]]:
     """A closed path of unrounded cells that turns at each: along a row, along a column, and so on.
 
     Every line with one unsettled cell has another, since it sums to a multiple of the base.
@@ -205,9 +203,7 @@ def _cycle(open_cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
         path.append((row, column))
 
 
-def _outcome(
-    given: Published, rounded: NDArray[np.int64], margins: Sequence[Sequence[str]], law: Law, gap: float
-) -> Outcome:
+def _outcome(given: Published, rounded: Integers, margins: Sequence[Sequence[str]], law: Law, gap: float) -> Outcome:
     also = []
     for names in margins:
         gone = tuple(i for i, n in enumerate(given.names) if n not in names)

@@ -19,6 +19,7 @@ from scipy.stats import rankdata
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.common.records.typed_table import Labelled
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.individual_risk import (
     Units,
@@ -82,12 +83,12 @@ class LogitRankPlot:
         Smoothed logit of the probability at each.
     """
 
-    t: NDArray[np.float64] = field(repr=False)
-    logit: NDArray[np.float64] = field(repr=False)
+    t: Floats = field(repr=False)
+    logit: Floats = field(repr=False)
     slope: float
 
     @property
-    def probability(self) -> NDArray[np.float64]:
+    def probability(self) -> Floats:
         """The smoothed probability at each point."""
         return np.asarray(1.0 / (1.0 + np.exp(-self.logit)))
 
@@ -144,7 +145,7 @@ def auc(scores: ArrayLike, events: ArrayLike) -> float:
     return float((rankdata(s)[y > 0].sum() - n1 * (n1 + 1.0) / 2.0) / (n1 * n0))
 
 
-def _pairs(scores: ArrayLike, events: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pairs(scores: ArrayLike, events: ArrayLike) -> tuple[Floats, Floats]:
     s, y = np.asarray(scores, dtype=np.float64), np.asarray(events, dtype=np.float64)
     if s.ndim != 1 or s.shape != y.shape or not len(s):
         raise parameter("", "one score and one event are needed for each record", f"{s.shape} and {y.shape}")
@@ -153,9 +154,7 @@ def _pairs(scores: ArrayLike, events: ArrayLike) -> tuple[NDArray[np.float64], N
     return s, y
 
 
-def _regression(
-    x: NDArray[np.float64], trials: NDArray[np.float64], events: NDArray[np.float64]
-) -> tuple[float, float]:
+def _regression(x: Floats, trials: Floats, events: Floats) -> tuple[float, float]:
     """Logistic regression of events among trials on x by Newton's method with halved steps: intercept and slope."""
     a, b = 0.0, 0.0
 
@@ -190,7 +189,7 @@ def _regression(
 _POINTS = 49
 
 
-def score_ranking(file: KeyFile, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+def score_ranking(file: KeyFile, scores: Mapping[str, Floats]) -> dict[str, Any]:
     """Compare scores, best first.
 
     Parameters
@@ -248,11 +247,11 @@ class BesideKeys:
     sensitive: Mapping[str, Any] = field(default_factory=dict)
     ordinal: frozenset[str] = frozenset()
     unit: Any = None
-    unit_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    unit_keys: Mapping[str, Codes] = field(default_factory=dict)
     fraction_from: Literal["given", "population", "weights"] = "given"
     labelled: Labelled | None = None
-    numeric: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    original: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    numeric: Mapping[str, Floats] = field(default_factory=dict)
+    original: Mapping[str, Floats] = field(default_factory=dict)
     rows: NDArray[np.uint64] | None = None
     n_columns: int = 0
 
@@ -269,7 +268,7 @@ class BesideKeys:
         self,
         file: KeyFile,
         weights: Weights | None,
-        scores: Mapping[str, NDArray[np.float64]],
+        scores: Mapping[str, Floats],
         found: dict[str, Any],
         attempt: Attempt,
     ) -> None:
@@ -300,9 +299,7 @@ class BesideKeys:
             add("score_ranking", lambda: score_ranking(file, scores))
 
 
-def _individual(
-    file: KeyFile, weights: Weights, scores: dict[str, NDArray[np.float64]], found: dict[str, Any]
-) -> dict[str, Any]:
+def _individual(file: KeyFile, weights: Weights, scores: dict[str, Floats], found: dict[str, Any]) -> dict[str, Any]:
     check_weights(weights, n_records=file.n_records)
     share = file.n_records / float(weights.sum())
     if abs(share - file.fraction) > 0.1 * file.fraction:

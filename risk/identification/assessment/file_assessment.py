@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
@@ -37,7 +37,7 @@ _BINS = 20
 
 def chances(
     file: KeyFile, calibrated: CalibratedRisk | None, loglinear: LogLinearRisk | None, matching: BayesianMatching | None
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Floats]:
     """Chance of a correct match of each record, by every way there is."""
     found = {}
     if calibrated is not None:
@@ -53,7 +53,7 @@ def chances(
     return found
 
 
-def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
+def histogram(by_way: dict[str, Floats]) -> dict[str, Any]:
     """Shares of the records by their chance of a correct match, and of records at or above each chance."""
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     series = {}
@@ -65,7 +65,7 @@ def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
 
 
 def highest_risk_records(
-    file: KeyFile, special: BothScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
+    file: KeyFile, special: BothScores, loglinear: LogLinearRisk | None, by_way: dict[str, Floats]
 ) -> list[dict[str, Any]]:
     """The sample uniques most likely to be matched correctly, and what makes them stand out.
 
@@ -105,7 +105,7 @@ def assess(
     max_msu: int | None = None,
     models: Method = "default",
     seed: int = 1,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     perturbation: Perturbation | None = None,
     selected: float | None = None,
     records: bool = True,
@@ -191,7 +191,7 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
         return None
 
 
-def _counted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None) -> None:
+def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> None:
     """Measures from counts, and the strategies where the population is known."""
     measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
     if measures is None:
@@ -224,7 +224,7 @@ def _counted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] 
             ]
 
 
-def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, seed: int) -> CalibratedRisk:
+def _calibrated(file: KeyFile, found: dict[str, Any], weights: Floats | None, seed: int) -> CalibratedRisk:
     risk = calibrated_risk(file, weights=weights, seed=seed)
     found["calibrated"] = risk.summary()
     found["warnings"] += risk.warnings(file_dis(file, weights=weights))

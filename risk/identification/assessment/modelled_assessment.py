@@ -11,10 +11,10 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.wording import entry, plain
 from gemel.risk.identification.file_level import file_dis
@@ -34,7 +34,7 @@ _TRACED = 200  # points of a search's trace
 
 
 def log_linear(
-    file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, searched: Iterable[Graph] = ()
+    file: KeyFile, found: dict[str, Any], weights: Floats | None, searched: Iterable[Graph] = ()
 ) -> LogLinearRisk:
     """Put the log-linear models tried into an assessment, and give the preferred one."""
     if weights is not None:
@@ -76,7 +76,7 @@ def _add(found: dict[str, Any], *measures: dict[str, Any]) -> None:
     found["measures"][at:at] = measures
 
 
-def _weighted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64]) -> LogLinearRisk:
+def _weighted(file: KeyFile, found: dict[str, Any], weights: Floats) -> LogLinearRisk:
     """Independence, the likeliest decomposable model, and all two-way interactions where they have few cells enough.
 
     No criterion is known for unequal weights, and DIS supposes equal ones: the last is taken.

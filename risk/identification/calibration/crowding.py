@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 
 PREDICTORS = ("independence", "tree", "differ in one key", "differ in two keys")
@@ -26,7 +26,7 @@ PREDICTORS = ("independence", "tree", "differ in one key", "differ in two keys")
 _HALF = 0.5  # added to a count before its logarithm
 
 
-def neighbourhood(table: SparseCounts) -> NDArray[np.float64]:
+def neighbourhood(table: SparseCounts) -> Floats:
     r"""Logarithms of the four predictors of each cell.
 
     Parameters
@@ -66,7 +66,7 @@ def neighbourhood(table: SparseCounts) -> NDArray[np.float64]:
     return np.stack([independence, _tree(table, single), _log(one), _log(two)], axis=1)
 
 
-def _tree(table: SparseCounts, single: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _tree(table: SparseCounts, single: list[Floats]) -> Floats:
     """Logarithm of the mean by the spanning tree of greatest mutual information."""
     K, f = len(single), table.counts
     pairs = {pair: _others(table, list(pair)) for pair in combinations(range(K), 2)}
@@ -83,13 +83,13 @@ def _tree(table: SparseCounts, single: list[NDArray[np.float64]]) -> NDArray[np.
     return np.asarray(mean)
 
 
-def _others(table: SparseCounts, kept: list[int]) -> NDArray[np.float64]:
+def _others(table: SparseCounts, kept: list[int]) -> Floats:
     """Records that agree with each cell on the kept variables and are not of the cell itself."""
     _, group = distinct_rows(table.cells[:, kept], [table.levels[v] for v in kept])
     return np.bincount(group, weights=table.counts)[group] - table.counts
 
 
-def _log(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log(counts: Floats) -> Floats:
     return np.log(counts + _HALF)
 
 
@@ -151,32 +151,27 @@ class Crowding:
         Of the cells looked at, at these parameters; without the prior.
     """
 
-    predictors: NDArray[np.float64] = field(repr=False)
+    predictors: Floats = field(repr=False)
     used: tuple[int, ...]
     centre: float
-    parameters: NDArray[np.float64]
-    covariance: NDArray[np.float64] = field(repr=False)
+    parameters: Floats
+    covariance: Floats = field(repr=False)
     converged: bool
     log_likelihood: float
 
-    def law(
-        self, cells: NDArray[np.int64], parameters: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def law(self, cells: Integers, parameters: Floats | None = None) -> tuple[Floats, Floats]:
         """Mean mu and shape a of the other records of some cells."""
         own = self.parameters if parameters is None else parameters
         logs = _logs(self.predictors[cells], self.centre, own)
         return np.exp(logs[0]), np.exp(logs[1])
 
-    def draws(self, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draws(self, number: int, rng: np.random.Generator) -> Floats:
         """Parameters drawn from their normal approximation, shape (number, n_parameters)."""
         return rng.multivariate_normal(self.parameters, self.covariance, size=number, method="eigh")
 
 
 def fit_crowding(
-    predictors: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    weights: NDArray[np.float64] | None = None,
-    shape: ShapePrior = _SHAPE,
+    predictors: Floats, counts: Floats, weights: Floats | None = None, shape: ShapePrior = _SHAPE
 ) -> Crowding:
     """Fit the law.
 
@@ -226,7 +221,7 @@ def fit_crowding(
     reached = start
     for _ in range(2):  # the centre of the linear predictor follows its first fit
 
-        def objective(t: NDArray[np.float64], centre: float = centre) -> tuple[float, NDArray[np.float64]]:
+        def objective(t: Floats, centre: float = centre) -> tuple[float, Floats]:
             value, gradient = _likelihood(own, y, centre, t)
             off = t - prior_mean
             return (-float(w @ value) + 0.5 * float((prior * off * off).sum()), -(w @ gradient) + prior * off)
@@ -246,9 +241,7 @@ def fit_crowding(
     return Crowding(X, used, centre, reached, (covariance + covariance.T) / 2.0, bool(found.success), float(w @ value))
 
 
-def _logs(
-    X: NDArray[np.float64], centre: float, t: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _logs(X: Floats, centre: float, t: Floats) -> tuple[Floats, Floats, Floats]:
     """Logarithms of mean and shape, and the linear predictor."""
     p = X.shape[1]
     eta = X @ t[:p]
@@ -256,9 +249,7 @@ def _logs(
     return mean, np.clip(t[p + 1] + t[p + 2] * eta, -8.0, 10.0), eta
 
 
-def _likelihood(
-    X: NDArray[np.float64], y: NDArray[np.float64], centre: float, t: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _likelihood(X: Floats, y: Floats, centre: float, t: Floats) -> tuple[Floats, Floats]:
     """Log-likelihood of each cell given Y <= COUNTED, and its gradient, shape (n_cells, n_parameters)."""
     p = X.shape[1]
     log_mu, log_a, eta = _logs(X, centre, t)

@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.calibration.crowding import PREDICTORS, Crowding, fit_crowding, neighbourhood
 from gemel.risk.identification.file_level import Dis
 from gemel.risk.identification.key_file import KeyFile
@@ -39,12 +39,7 @@ class LargestTau:
 
 
 def largest_tau(
-    sizes: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    predicted: NDArray[np.float64],
-    c: NDArray[np.float64],
-    confidence: float,
-    rng: np.random.Generator,
+    sizes: Integers, weights: Floats, predicted: Floats, c: Floats, confidence: float, rng: np.random.Generator
 ) -> LargestTau:
     """Upper limits of tau1 and tau2.
 
@@ -75,9 +70,7 @@ def largest_tau(
     return LargestTau(float(tau1), float(tau2))
 
 
-def greatest_means(
-    m1: NDArray[np.float64], m2: NDArray[np.float64], c: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def greatest_means(m1: Floats, m2: Floats, c: float) -> tuple[Floats, Floats]:
     """Greatest P(F = 1) and E[1/F] of sample uniques whose nu has mean m1 and mean square m2."""
     square = np.maximum(m2, m1 * m1)  # moments that no law has are drawn too
     with_company = m1 * m1 / square
@@ -148,11 +141,11 @@ class CalibratedRisk:
     cm_given_um: Estimate
     largest: LargestTau
     level: float
-    uniques: NDArray[np.int64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    correct: NDArray[np.float64] = field(repr=False)
-    expected_population: NDArray[np.float64] = field(repr=False)
-    of_records: NDArray[np.float64] = field(repr=False)
+    uniques: Integers = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    correct: Floats = field(repr=False)
+    expected_population: Floats = field(repr=False)
+    of_records: Floats = field(repr=False)
     predictors: dict[str, float]
     crowding: Crowding | None = field(repr=False)
 
@@ -187,7 +180,7 @@ class CalibratedRisk:
 
 
 def calibrated_risk(
-    file: KeyFile, *, weights: NDArray[np.float64] | None = None, level: float = 0.95, seed: int = 1
+    file: KeyFile, *, weights: Floats | None = None, level: float = 0.95, seed: int = 1
 ) -> CalibratedRisk:
     """Calibrated risk of every record.
 
@@ -268,12 +261,8 @@ def calibrated_risk(
 
 
 def expected_reciprocal_with_company(
-    f: NDArray[np.int64] | NDArray[np.float64],
-    mu: NDArray[np.float64],
-    a: NDArray[np.float64],
-    c: NDArray[np.float64],
-    units: NDArray[np.int64] | None = None,
-) -> NDArray[np.float64]:
+    f: Integers | Floats, mu: Floats, a: Floats, c: Floats, units: Integers | None = None
+) -> Floats:
     r"""E[1/F] given f, where the other records of a cell have mean mu and shape a.
 
     Parameters
@@ -307,9 +296,7 @@ def expected_reciprocal_with_company(
     return found
 
 
-def _of_uniques(
-    mu: NDArray[np.float64], a: NDArray[np.float64], c: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _of_uniques(mu: Floats, a: Floats, c: Floats) -> tuple[Floats, Floats, Floats]:
     """P(F = 1), E[1/F] and E[F] of sample uniques."""
     ratio = c / (a / mu + 1.0)  # c / b
     grown = np.log1p(ratio)
@@ -323,11 +310,7 @@ def _of_uniques(
 
 
 def _one_population(
-    law: Crowding,
-    parameters: NDArray[np.float64],
-    own: NDArray[np.int64],
-    c: NDArray[np.float64],
-    rng: np.random.Generator,
+    law: Crowding, parameters: Floats, own: Integers, c: Floats, rng: np.random.Generator
 ) -> tuple[float, float, float]:
     """tau1, tau2 and Pr(CM | UM) of one population that the parameters lead to expect."""
     mu, a = law.law(own, parameters)
@@ -335,7 +318,7 @@ def _one_population(
     return float((outside == 0).sum()), float((1.0 / (1.0 + outside)).sum()), len(own) / float((1.0 + outside).sum())
 
 
-def fractions_of_cells(file: KeyFile, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def fractions_of_cells(file: KeyFile, weights: Floats | None) -> Floats:
     """Sampling fraction of each cell."""
     if weights is None:
         return np.full(len(file.cells), file.fraction)
@@ -352,7 +335,7 @@ def fractions_of_cells(file: KeyFile, weights: NDArray[np.float64] | None) -> ND
     return np.asarray(1.0 / (1.0 + mean + trust * (own - mean)), dtype=np.float64)
 
 
-def _likeness(logs: NDArray[np.float64], cell: NDArray[np.int64], f: NDArray[np.int64]) -> float:
+def _likeness(logs: Floats, cell: Integers, f: Integers) -> float:
     """How alike the weights inside a cell are: the correlation of two records' logarithms; 1 where none vary.
 
     A cell of few records whose weights differ inside cells says little of the people it stands for.

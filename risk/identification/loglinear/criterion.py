@@ -23,59 +23,57 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags, hstack
 from scipy.sparse.linalg import lsqr
 from scipy.special import expi
 
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.loglinear.fitting import ClosedForm, Fit, Visited
 from gemel.risk.models.counts import distinct_rows
 
-Vector = NDArray[np.float64]
 
-
-def h1(L: Vector) -> Vector:
+def h1(L: Floats) -> Floats:
     """P(F = 1 | f = 1)."""
     return np.exp(-L)
 
 
-def h2(L: Vector) -> Vector:
+def h2(L: Floats) -> Floats:
     """E[1/F | f = 1], 1 where L is 0."""
     return _by_series(L, lambda x: -np.expm1(-x) / x, (1.0, -1 / 2, 1 / 6, -1 / 24))
 
 
-def h2_first(L: Vector) -> Vector:
+def h2_first(L: Floats) -> Floats:
     """Derivative of `h2`."""
     return _by_series(L, lambda x: (np.exp(-x) * (x + 1) - 1) / x**2, (-1 / 2, 1 / 3, -1 / 8, 1 / 30))
 
 
-def h2_second(L: Vector) -> Vector:
+def h2_second(L: Floats) -> Floats:
     """Second derivative of `h2`."""
     return _by_series(
         L, lambda x: (2 - np.exp(-x) * (x * x + 2 * x + 2)) / x**3, (1 / 3, -1 / 4, 1 / 10, -1 / 36, 1 / 168)
     )
 
 
-def second_moment(L: Vector) -> Vector:
+def second_moment(L: Floats) -> Floats:
     """E[1/F^2 | f = 1]: with `h2`, the variance of 1/F that no model can take away."""
     euler = float(np.euler_gamma)
 
-    def plainly(x: Vector) -> Vector:
+    def plainly(x: Floats) -> Floats:
         near = np.minimum(x, 40.0)
         far = np.maximum(x, 40.0)
-        exact: Vector = np.exp(-near) * (expi(near) - np.log(near) - euler) / near
+        exact: Floats = np.exp(-near) * (expi(near) - np.log(near) - euler) / near
         asymptotic = (1 + 1 / far + 2 / far**2 + 6 / far**3 + 24 / far**4 + 120 / far**5) / far**2
         return np.where(x < 40.0, exact, asymptotic)
 
     return _by_series(L, plainly, (1.0, -3 / 4, 11 / 36, -25 / 288))
 
 
-def averaged_h1(L: Vector, spread: Vector) -> Vector:
+def averaged_h1(L: Floats, spread: Floats) -> Floats:
     """`h1` averaged over a gamma law of L with mean `L` and squared coefficient of variation `spread`."""
     return np.exp(-_log1p_over(spread * L, spread))
 
 
-def averaged_h2(L: Vector, spread: Vector) -> Vector:
+def averaged_h2(L: Floats, spread: Floats) -> Floats:
     """`h2` averaged over the same law: the integral of ``(1 + spread L t)^(-1/spread)`` over t in 0 to 1."""
     v = np.where(np.abs(spread - 1.0) < 1e-6, 1.0 + 1e-6, spread)
     x = v * L
@@ -83,13 +81,13 @@ def averaged_h2(L: Vector, spread: Vector) -> Vector:
     return np.where(L < 1e-6, 1.0, np.where(v < 1e-6, h2(L), whole))
 
 
-def _log1p_over(x: Vector, spread: Vector) -> Vector:
+def _log1p_over(x: Floats, spread: Floats) -> Floats:
     """log(1 + x)/spread, which is x/spread for a spread of 0."""
     safe = np.where(spread > 1e-9, spread, 1.0)
     return np.where(spread > 1e-9, np.log1p(x) / safe, x / np.maximum(spread, 1e-300))
 
 
-def _by_series(L: Vector, plainly: Callable[[Vector], Vector], coefficients: tuple[float, ...]) -> Vector:
+def _by_series(L: Floats, plainly: Callable[[Floats], Floats], coefficients: tuple[float, ...]) -> Floats:
     """A function whose plain form cancels near 0: there, its first terms."""
     small = L < 1e-3
     safe = np.where(small, 1.0, L)
@@ -99,7 +97,7 @@ def _by_series(L: Vector, plainly: Callable[[Vector], Vector], coefficients: tup
     return np.where(small, near, plainly(safe))
 
 
-def coefficients(means: Vector, fraction: float) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
+def coefficients(means: Floats, fraction: float) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """The a and b of the module's formula: for B1 and for B2, shape (n_cells,) each."""
     c = (1.0 - fraction) / fraction
     L = c * means
@@ -111,7 +109,7 @@ def coefficients(means: Vector, fraction: float) -> tuple[tuple[Vector, Vector],
     )
 
 
-def error_terms(means: Vector, observed: Vector, fraction: float) -> tuple[Vector, Vector]:
+def error_terms(means: Floats, observed: Floats, fraction: float) -> tuple[Floats, Floats]:
     """What each cell adds to B1 and to B2, shape (n_cells,) each."""
     first, second = coefficients(means, fraction)
     off = observed - means
@@ -119,7 +117,7 @@ def error_terms(means: Vector, observed: Vector, fraction: float) -> tuple[Vecto
     return first[0] * off + first[1] * square, second[0] * off + second[1] * square
 
 
-def minimum_error(means: Vector, observed: Vector, fraction: float) -> tuple[float, float]:
+def minimum_error(means: Floats, observed: Floats, fraction: float) -> tuple[float, float]:
     r"""Criteria B1 and B2 of a fit, over all cells of positive mean.
 
     References
@@ -169,13 +167,13 @@ class TauPrecision:
         return max(0.0, tau - half), min(number, tau + half)
 
 
-def unforeseeable(L: Vector) -> tuple[float, float]:
+def unforeseeable(L: Floats) -> tuple[float, float]:
     """Variances that a known model leaves, for sample uniques whose expected others are `L`."""
     p, m = h1(L), h2(L)
     return float((p * (1.0 - p)).sum()), float(np.maximum(second_moment(L) - m * m, 0.0).sum())
 
 
-def gradients(means: Vector, counts: Vector, fraction: float) -> tuple[Vector, Vector]:
+def gradients(means: Floats, counts: Floats, fraction: float) -> tuple[Floats, Floats]:
     """The d of the module's text for tau1 and tau2; 0 but for sample uniques."""
     L = (1.0 - fraction) / fraction * means
     own = counts == 1
@@ -183,7 +181,7 @@ def gradients(means: Vector, counts: Vector, fraction: float) -> tuple[Vector, V
 
 
 def precision_of_closed_form(
-    form: ClosedForm, cells: Visited, counts: Vector, fraction: float, drawn: tuple[float, float]
+    form: ClosedForm, cells: Visited, counts: Floats, fraction: float, drawn: tuple[float, float]
 ) -> TauPrecision:
     """Of a decomposable model, from its margins. O(margins * n) for n occupied and visited cells."""
     own = counts == 1
@@ -216,7 +214,7 @@ def precision_of_fit(
     return TauPrecision((tau[0], tau[1]), (spread[0], spread[1]), (unknown, unknown), (0.0, 0.0))
 
 
-def _projection(fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, ...]) -> Callable[[Vector], float]:
+def _projection(fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, ...]) -> Callable[[Floats], float]:
     """How much of a function, in squares weighed by the means, the model's terms can express."""
     root = np.sqrt(fit.means)
     blocks = []
@@ -228,7 +226,7 @@ def _projection(fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, 
         blocks.append(csr_matrix((scale[group], place), shape=(len(group), len(first))))
     design = diags(root) @ hstack(blocks, format="csr")
 
-    def explained(values: Vector) -> float:
+    def explained(values: Floats) -> float:
         target = root * values
         rest = lsqr(design, target, atol=1e-7, btol=1e-7, iter_lim=_ROUNDS)[3]
         return max(0.0, float(target @ target) - float(rest) ** 2)

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
@@ -22,7 +22,7 @@ LIMIT = 2**24
 _WIDEST = 32  # bytes that may be needed for each cell allowed
 
 
-def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> NDArray[np.int32]:
+def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> Codes:
     """Cells all of whose fitted margins are positive; elsewhere the fitted mean is 0.
 
     Returns
@@ -84,9 +84,9 @@ class Fit:
     observed : ndarray of float64, shape (n_cells,)
     """
 
-    cells: NDArray[np.int32] = field(repr=False)
-    means: NDArray[np.float64] = field(repr=False)
-    observed: NDArray[np.float64] = field(repr=False)
+    cells: Codes = field(repr=False)
+    means: Floats = field(repr=False)
+    observed: Floats = field(repr=False)
     converged: bool
     deviation: float
     rounds: int
@@ -142,7 +142,7 @@ def fit_margins(
     return Fit(cells, means, observed, deviation <= tolerance, float(deviation), rounds, deviance)
 
 
-def _observed(table: SparseCounts, cells: NDArray[np.int32]) -> NDArray[np.float64]:
+def _observed(table: SparseCounts, cells: Codes) -> Floats:
     """The counts of the support's cells; every occupied cell is one of them."""
     first, group = distinct_rows(np.concatenate([cells, table.cells]), table.levels)
     counts = np.zeros(len(first))
@@ -150,7 +150,7 @@ def _observed(table: SparseCounts, cells: NDArray[np.int32]) -> NDArray[np.float
     return counts[group[: len(cells)]]
 
 
-def _passed(means: NDArray[np.float64], groups: list[NDArray[np.int32]], targets: list[NDArray[np.float64]]) -> float:
+def _passed(means: Floats, groups: list[Codes], targets: list[Floats]) -> float:
     """One pass over all margins, in place; how far any was off."""
     return float(max(_fit_one(means, group, target) for group, target in zip(groups, targets, strict=True)))
 
@@ -231,9 +231,9 @@ class Margin:
     totals : ndarray of float64, shape (n_rows,)
     """
 
-    group: NDArray[np.int64] = field(repr=False)
-    first: NDArray[np.int64] = field(repr=False)
-    totals: NDArray[np.float64] = field(repr=False)
+    group: Integers = field(repr=False)
+    first: Integers = field(repr=False)
+    totals: Floats = field(repr=False)
 
 
 class Margins:
@@ -272,13 +272,13 @@ class Visited:
         How many cells each stands for: 1 where all are visited.
     """
 
-    means: NDArray[np.float64] = field(repr=False)
-    spread: NDArray[np.float64] = field(repr=False)
-    rows: tuple[NDArray[np.int64], ...] = field(repr=False)
-    weights: NDArray[np.float64] = field(repr=False)
+    means: Floats = field(repr=False)
+    spread: Floats = field(repr=False)
+    rows: tuple[Integers, ...] = field(repr=False)
+    weights: Floats = field(repr=False)
     exact: bool
 
-    def total(self, values: NDArray[np.float64]) -> tuple[float, float]:
+    def total(self, values: Floats) -> tuple[float, float]:
         """The sum of a function's values over all cells, and its standard error."""
         terms = self.weights * values
         error = 0.0 if self.exact else float(terms.std(ddof=1)) * len(terms) ** 0.5
@@ -299,18 +299,18 @@ class ClosedForm:
         self.total = margins.table.total
 
     @cached_property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Fitted means of the occupied cells, shape (n_cells,)."""
         log = sum((np.log(m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
         return np.exp(sum((-np.log(m.totals)[m.group] for m in self._separators), log))
 
     @cached_property
-    def spread(self) -> NDArray[np.float64]:
+    def spread(self) -> Floats:
         """Variance of the logarithms of `means`, counts being Poisson, shape (n_cells,)."""
         found = sum(((1.0 / m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
         return np.maximum(sum((-(1.0 / m.totals)[m.group] for m in self._separators), found), 0.0)
 
-    def variance(self, d: NDArray[np.float64]) -> float:
+    def variance(self, d: Floats) -> float:
         """Variance of ``sum(d * log(means))`` over the occupied cells: the module's second formula."""
 
         def part(m: Margin) -> float:
@@ -318,7 +318,7 @@ class ClosedForm:
 
         return max(0.0, sum(part(m) for m in self._cliques) - sum(part(m) for m in self._separators))
 
-    def explained(self, cells: Visited, values: NDArray[np.float64]) -> float:
+    def explained(self, cells: Visited, values: Floats) -> float:
         """What the model can fit of a function over all cells: the same formula with d = mean * value.
 
         Where cells are drawn, squares of sums leave out each draw's own square, which would only add noise.
@@ -326,7 +326,7 @@ class ClosedForm:
         d = cells.weights * cells.means * values
         m = len(d)
 
-        def part(margin: Margin, rows: NDArray[np.int64]) -> float:
+        def part(margin: Margin, rows: Integers) -> float:
             sums = np.bincount(rows, weights=d, minlength=len(margin.totals)).astype(np.float64) ** 2
             if not cells.exact:
                 sums = (sums - np.bincount(rows, weights=d * d, minlength=len(margin.totals))) * m / (m - 1)
@@ -352,8 +352,8 @@ class ClosedForm:
         return self._all() if self.n_cells <= exact else self._some(drawn, rng)
 
     def _all(self) -> Visited:
-        cliques: dict[int, NDArray[np.int64]] = {}
-        separators: dict[int, NDArray[np.int64]] = {}
+        cliques: dict[int, Integers] = {}
+        separators: dict[int, Integers] = {}
         for c, parent in self._walk:
             own = self._cliques[c]
             if parent < 0:
@@ -368,7 +368,7 @@ class ClosedForm:
             cliques[c] = order[start[kept] + offset]
         return self._visited(cliques, separators, exact=True)
 
-    def _joined(self, c: int, parent: int, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    def _joined(self, c: int, parent: int, rows: Integers) -> tuple[Integers, ...]:
         """For rows of a parent their separator's row; a clique's rows in the order of the separator's, and which."""
         s, own = self._separators[self._edge[c]], self._cliques[c]
         at = s.group[self._cliques[parent].first][rows]
@@ -377,8 +377,8 @@ class ClosedForm:
         return at, np.argsort(mine, kind="stable"), (np.cumsum(number) - number)[at], number[at]
 
     def _some(self, drawn: int, rng: np.random.Generator) -> Visited:
-        cliques: dict[int, NDArray[np.int64]] = {}
-        separators: dict[int, NDArray[np.int64]] = {}
+        cliques: dict[int, Integers] = {}
+        separators: dict[int, Integers] = {}
         for c, parent in self._walk:
             own = self._cliques[c].totals
             if parent < 0:
@@ -394,9 +394,7 @@ class ClosedForm:
             cliques[c] = order[place]
         return self._visited(cliques, separators, exact=False)
 
-    def _visited(
-        self, cliques: dict[int, NDArray[np.int64]], separators: dict[int, NDArray[np.int64]], *, exact: bool
-    ) -> Visited:
+    def _visited(self, cliques: dict[int, Integers], separators: dict[int, Integers], *, exact: bool) -> Visited:
         rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]
         log, spread = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
         for k, (margin, own) in enumerate(zip([*self._cliques, *self._separators], rows, strict=True)):

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.criterion import (
     TauPrecision,
@@ -79,11 +79,11 @@ class LogLinearRisk:
     tau2: float
     B1: float
     B2: float
-    uniques: NDArray[np.int64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    correct: NDArray[np.float64] = field(repr=False)
-    expected_population: NDArray[np.float64] = field(repr=False)
-    outside: NDArray[np.float64] = field(repr=False)
+    uniques: Integers = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    correct: Floats = field(repr=False)
+    expected_population: Floats = field(repr=False)
+    outside: Floats = field(repr=False)
     fit: Fit = field(repr=False)
     plug_in: tuple[float, float]
     graph: Graph | None = field(repr=False)
@@ -115,7 +115,7 @@ def log_linear_risk(
     file: KeyFile,
     terms: Terms | str = "two-way",
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     averaged: bool = False,
     margins: Margins | None = None,
     tolerance: float = 0.01,
@@ -208,11 +208,11 @@ def _weighted(
     table: SparseCounts,
     generators: list[tuple[int, ...]],
     graph: Graph | None,
-    weights: NDArray[np.float64],
+    weights: Floats,
     tolerance: float,
     max_rounds: int,
     limit: int,
-) -> tuple[Fit, NDArray[np.float64]]:
+) -> tuple[Fit, Floats]:
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
@@ -260,7 +260,7 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
     return generators, " + ".join(words) if words else "independence"
 
 
-def _positions(cells: NDArray[np.int32], requested: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
+def _positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
     """Where requested cells are among distinct ones that hold them all."""
     first, group = distinct_rows(np.concatenate([cells, requested]), levels)
     where = np.full(len(first), -1, dtype=np.int64)

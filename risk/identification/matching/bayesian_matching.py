@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.models.annealing import anneal
 from gemel.risk.models.counts import SparseCounts
@@ -37,7 +38,7 @@ from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
 
 
-def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
+def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
     r"""E[1/(f + K)] for K ~ Poisson(rate).
 
     Parameters
@@ -64,7 +65,7 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
 
 
 @njit(nogil=True, cache=True)
-def _fill(f: NDArray[np.int64], rate: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+def _fill(f: Integers, rate: Floats, found: Floats) -> None:
     for i in range(len(f)):
         found[i] = _one(f[i], rate[i])
 
@@ -218,17 +219,17 @@ class BayesianMatching:
 
     file: KeyFile = field(repr=False)
     models: FittedModels
-    correct_match: NDArray[np.float64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    outside: NDArray[np.float64] = field(repr=False)
+    correct_match: Floats = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    outside: Floats = field(repr=False)
 
     @property
-    def expected_count(self) -> NDArray[np.float64]:
+    def expected_count(self) -> Floats:
         """E(F_j | f_j), shape (n_cells,)."""
         return np.asarray(self.file.counts + self.outside)
 
     @property
-    def of_records(self) -> NDArray[np.float64]:
+    def of_records(self) -> Floats:
         """Pr(cm) of each record, shape (n_records,)."""
         return np.asarray(self.correct_match[self.file.of_record])
 
@@ -252,12 +253,7 @@ class ModelMeasures:
     greatest: float
 
 
-def measures_of(
-    counts: NDArray[np.int64],
-    correct_match: NDArray[np.float64],
-    population_unique: NDArray[np.float64],
-    outside: NDArray[np.float64],
-) -> ModelMeasures:
+def measures_of(counts: Integers, correct_match: Floats, population_unique: Floats, outside: Floats) -> ModelMeasures:
     """File measures of cells with sample counts, Pr(cm), Pr(F = 1) and expected people outside the sample."""
     own = counts == 1
     n1 = int(own.sum())
@@ -290,12 +286,8 @@ def bayesian_matching(file: KeyFile, models: FittedModels) -> BayesianMatching:
 
 
 def averaged(
-    counts: NDArray[np.int64],
-    probabilities: list[NDArray[np.float64]],
-    weights: NDArray[np.float64],
-    n_records: int,
-    fraction: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    counts: Integers, probabilities: list[Floats], weights: Floats, n_records: int, fraction: float
+) -> tuple[Floats, Floats, Floats]:
     """Pr(cm), Pr(F = 1) and lambda of cells, from their probabilities under each model and the models' weights."""
     outside = n_records / fraction * (1.0 - fraction)
     cm, alone, mean = (np.zeros(len(counts)) for _ in range(3))

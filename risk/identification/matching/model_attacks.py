@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching
 
 
@@ -41,12 +41,12 @@ class Outcome:
 class ModelAttack:
     """An attack on some combinations of a file."""
 
-    cells: NDArray[np.int64] = field(repr=False)
+    cells: Integers = field(repr=False)
     claimed: Outcome
     true: Outcome | None
 
 
-def outcome(f: NDArray[np.int64], F: NDArray[np.float64], reciprocal: NDArray[np.float64], N: float) -> Outcome:
+def outcome(f: Integers, F: Floats, reciprocal: Floats, N: float) -> Outcome:
     """Chances and costs (with replacement) of attacking combinations with sample counts f and population counts F.
 
     `reciprocal` is 1/F, or what is expected of it. An attack on nothing never succeeds and never ends.
@@ -58,7 +58,7 @@ def outcome(f: NDArray[np.int64], F: NDArray[np.float64], reciprocal: NDArray[np
     return Outcome(from_sample, len(f) / people, N * from_sample, N / people)
 
 
-def attack_on(matching: BayesianMatching, cells: NDArray[np.int64]) -> ModelAttack:
+def attack_on(matching: BayesianMatching, cells: Integers) -> ModelAttack:
     """What an attack on these combinations claims, and what it achieves."""
     file = matching.file
     f, N = file.counts[cells], file.population_total
@@ -89,7 +89,7 @@ def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: b
         raise parameter("people", "must be above 0", f"{people:g}")
     expected = matching.expected_count
     order = np.argsort(expected, kind="stable")
-    held: NDArray[np.float64] = expected
+    held: Floats = expected
     if by_true_counts:
         F = matching.file.population_sizes
         if F is None:

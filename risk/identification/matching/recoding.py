@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts, tally
+from gemel.risk.arrays import Codes, Floats, Integers
+from gemel.risk.identification.coding import Counts, tally
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
 from gemel.risk.models.counts import distinct_rows
@@ -60,7 +61,7 @@ class Recoding:
         columns = [np.array(own, dtype=np.int32)[codes[:, q]] for q, own in enumerate(self.groups)]
         return np.stack(columns, axis=1)
 
-    def loss(self, file: KeyFile) -> NDArray[np.float64]:
+    def loss(self, file: KeyFile) -> Floats:
         """Bits of information lost in each variable: the entropy of its levels given its groups, among the records."""
         lost = []
         for q, own in enumerate(self.groups):
@@ -95,7 +96,7 @@ def _span(group: Sequence[str], labels: Sequence[str]) -> str:
     return " with ".join(group)
 
 
-def _entropy(p: NDArray[np.float64]) -> float:
+def _entropy(p: Floats) -> float:
     p = p[p > 0]
     return float(-(p * np.log2(p)).sum())
 
@@ -119,11 +120,11 @@ class Recoded:
     recoding: Recoding
     cells: Codes = field(repr=False)
     counts: Counts = field(repr=False)
-    of_cell: NDArray[np.int64] = field(repr=False)
-    probabilities: NDArray[np.float64] = field(repr=False)
-    correct_match: NDArray[np.float64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    outside: NDArray[np.float64] = field(repr=False)
+    of_cell: Integers = field(repr=False)
+    probabilities: Floats = field(repr=False)
+    correct_match: Floats = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    outside: Floats = field(repr=False)
 
     @property
     def measures(self) -> ModelMeasures:
@@ -140,7 +141,7 @@ class KnownProbabilities:
         self._place: dict[bytes, int] = {}
         self._known = np.zeros((len(matching.models.average.models), 1024))
 
-    def of(self, recoding: Recoding, cells: Codes) -> NDArray[np.float64]:
+    def of(self, recoding: Recoding, cells: Codes) -> Floats:
         """As `probabilities`."""
         width = 4 * cells.shape[1]
         columns = [self._identities(q, own)[cells[:, q]] for q, own in enumerate(recoding.groups)]
@@ -185,14 +186,14 @@ def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabil
     return Recoded(recoding, cells, counts, of_cell, found, *law)
 
 
-def probabilities(matching: BayesianMatching, recoding: Recoding, cells: Codes) -> NDArray[np.float64]:
+def probabilities(matching: BayesianMatching, recoding: Recoding, cells: Codes) -> Floats:
     """Probability of each combination of groups under each model, shape (n_models, n_cells)."""
     kept = matching.file.varying
     groups = [recoding.groups[q] for q in kept]
     return np.stack([np.exp(_log_marginal(model, groups, cells[:, kept])) for model in matching.models.average.models])
 
 
-def _log_marginal(model: FittedModel, groups: Sequence[tuple[int, ...]], cells: Codes) -> NDArray[np.float64]:
+def _log_marginal(model: FittedModel, groups: Sequence[tuple[int, ...]], cells: Codes) -> Floats:
     coarse = [v for v, own in enumerate(groups) if 1 < max(own) + 1 < len(own)]
     records = cells.copy()
     for v, own in enumerate(groups):
@@ -279,7 +280,7 @@ def merges(
 
 def _partners(
     known: KnownProbabilities, now: Recoded, q: int, pairs: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], NDArray[np.float64]]:
+) -> dict[tuple[int, int], Floats]:
     """For each ordered pair (g, h): the probabilities of g's combinations with h in g's place."""
     requested, spans, start = [], [], 0
     for g, h in [*pairs, *((h, g) for g, h in pairs)]:
@@ -293,12 +294,7 @@ def _partners(
 
 
 def _merged(
-    matching: BayesianMatching,
-    now: Recoded,
-    q: int,
-    first: int,
-    second: int,
-    partner: dict[tuple[int, int], NDArray[np.float64]],
+    matching: BayesianMatching, now: Recoded, q: int, first: int, second: int, partner: dict[tuple[int, int], Floats]
 ) -> ModelMeasures:
     one = np.flatnonzero(now.cells[:, q] == first)
     two = np.flatnonzero(now.cells[:, q] == second)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
 from gemel.risk.identification.matching.recoding import (
@@ -133,7 +133,7 @@ def minimal_recoding(
     )
 
 
-def _worth(file: KeyFile, worth: Mapping[str, float]) -> NDArray[np.float64]:
+def _worth(file: KeyFile, worth: Mapping[str, float]) -> Floats:
     unknown = [name for name in worth if name not in file.names]
     if unknown or any(not w > 0 for w in worth.values()):
         raise parameter(
@@ -157,7 +157,7 @@ class _Problem:
         selected: float,
         measure: Measure,
         ordered: Sequence[bool],
-        worth: NDArray[np.float64],
+        worth: Floats,
         *,
         merging: bool,
     ) -> None:
