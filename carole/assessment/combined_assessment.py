@@ -44,7 +44,7 @@ from gemel.risk.models.joint_distribution import JointDistribution
 # The memory of an assessment, computed before it is allocated.
 #
 # Nearly all of it is arrays of a few numbers per record, pair and cell, whose sizes are known in advance; the
-# constants were measured (`tests/carole/assessment/test_memory.py` compares both). Only the search for minimal sample
+# constants were measured (`tests/carole/assessment/test_registry.py` compares both). Only the search for minimal sample
 # uniques may find any number: it gets the remaining memory, and is limited to smaller sizes where that is not enough.
 
 ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16
