@@ -68,7 +68,7 @@ def mask_of(variables: Iterable[int]) -> int:
 #
 # A graph is decomposable (chordal, triangulated) when no cycle of four or more nodes lacks a chord; equivalently, when
 # its nodes can be eliminated one by one, each with neighbours that are already joined to one another (a perfect
-# elimination ordering). This module is the plain definition; `tree_kernels` decides moves between such graphs fast.
+# elimination ordering). This module is the plain definition; `junction_trees` decides moves between such graphs fast.
 
 Edge = tuple[int, int]
 
