@@ -38,7 +38,7 @@ from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification, specification_digest
 from gemel.common.specification.model.assessment import AssessmentSpec
-from gemel.common.specification.notes.granted_variables import granted_columns
+from gemel.common.specification.notes.modes import granted_columns
 from gemel.risk.models.joint_distribution import JointDistribution
 
 # The memory of an assessment, computed before it is allocated.

@@ -20,14 +20,12 @@ from gemel.carole.configuration import load_carole
 from gemel.carole.service.computation import ComputedRun
 from gemel.carole.service.computation_sessions import Absence
 from gemel.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing, GaveWayError
-from gemel.carole.service.own_service import OwnAddress, OwnService
+from gemel.carole.service.health import OwnAddress, OwnService
 from gemel.carole.store.runs import Lease
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
-from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import ComputeParty, Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
