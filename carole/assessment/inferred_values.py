@@ -1,4 +1,6 @@
-"""The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
+"""Whose sensitive value is inferred rightly, where behind a false link stands a person with another value.
+
+The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
 
 No release discloses more by false links, but whoever uses it takes two people for one. The estimate that supposes least
 is judged: the check field's, or else the decoys', or else the bootstrap's.
@@ -59,8 +61,6 @@ def _measure(precision: ShareInterval, method: str) -> Measure:
     return Measure(1 - precision.value, f"{method}, with a 95 % interval", 1 - precision.upper, 1 - precision.lower)
 
 
-# Whose sensitive value is inferred rightly, where behind a false link stands a person with another value.
-#
 # An intruder with a posterior of each linked record's sensitive value takes the most probable one, if its probability
 # leaves little doubt. Whether that is right depends on the link: the value of a true link is the person's; that of a
 # false link is another person's, and of the person's own only the joint distribution tells. The person is whoever the

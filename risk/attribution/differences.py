@@ -1,4 +1,4 @@
-"""The levels of one table put in the order of another's, where the names of the levels are not known."""
+"""The difference of two releases of a table: whom it discloses who is counted in one of them and not in the other."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import Conventional, Random
+
+# The levels of one table put in the order of another's, where the names of the levels are not known.
 
 Counts = NDArray[np.int64]
 
@@ -83,8 +85,6 @@ def _matched(former: Floats, latter: Floats, axis: int, n: int, *, profiles: boo
     return order
 
 
-# The difference of two releases of a table: whom it discloses who is counted in one of them and not in the other.
-#
 # Whoever has both tables subtracts one from the other. What is left is a table of the people who have come and of those
 # who have gone; a person who has changed a value has gone from one cell and come into another. It is attacked like any
 # small table: a cell of one or two people identifies them, and where all who agree in the other variables are in one

@@ -1,4 +1,4 @@
-"""Tight bounds of one cell of any recoded or marginal table."""
+"""Posterior distribution of a queried count by naive Bayes, and exactly by enumeration on small releases."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
 from gemel.risk.attribution.programming import programme_bounds, require_feasible, system
 from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
 
+# Tight bounds of one cell of any recoded or marginal table.
+
 
 def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple[int, int, bool]:
     """Tight bounds of one cell of any recoded or marginal table."""
@@ -27,8 +29,6 @@ def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple
     return int(found.lower[0]), int(found.upper[0]), bool(found.lower_tight[0] and found.upper_tight[0])
 
 
-# Posterior distribution of a queried count by naive Bayes, and exactly by enumeration on small releases.
-#
 # The queried count F is that of a cell of any margin of the base table. Naive Bayes gives every count the same prior
 # and takes the published counts as independent given F:
 #

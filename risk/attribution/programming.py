@@ -1,4 +1,4 @@
-"""A release as a system of inequalities: lower <= A x <= upper over the base table's cells x >= 0, whole numbers."""
+"""Bounds and feasibility by integer programming (HiGHS): exact, for any release."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.shuttle import Contradiction
+
+# A release as a system of inequalities: lower <= A x <= upper over the base table's cells x >= 0, whole numbers.
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +105,6 @@ def system(release: Release, tables: list[int] | None = None) -> System:
     )
 
 
-# Bounds and feasibility by integer programming (HiGHS): exact, for any release.
-#
 # Each solution found is a feasible table, and witnesses every cell's value in it: a cell whose outer bound has been
 # seen in some solution needs no programme of its own. That saves most of the work, since one table touches many
 # bounds.

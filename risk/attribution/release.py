@@ -1,4 +1,6 @@
-"""Contingency tables over named variables: the thing that is protected, released and attacked.
+"""A release: what the public has of a population, and what an intruder who knows the schemes can deduce per cell.
+
+Contingency tables over named variables: the thing that is protected, released and attacked.
 
 A table is an array of counts with an axis for each variable. Records are the same thing written out: a table over all
 variables holds as much as the list of records, so protections of records work on tables too.
@@ -119,8 +121,6 @@ def cell_label(variables: Sequence[Variable], index: Sequence[int]) -> str:
     return ", ".join(f"{v.name}={v.levels[i]}" for v, i in zip(variables, index, strict=True)) or "total"
 
 
-# A release: what the public has of a population, and what an intruder who knows the schemes can deduce per cell.
-#
 # Every published count is the (protected) sum of a block of cells of the *base table*, the table over all variables
 # that appear anywhere in the release. A block is a product of sets of levels, one set for each variable: all levels
 # where the published table does not have the variable, one level where it has it in full, a group of levels where it

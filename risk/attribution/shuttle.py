@@ -1,4 +1,6 @@
-"""Cells of recoded tables, and how they add up: what the shuttle algorithm iterates over.
+"""The generalised shuttle algorithm: bounds of every recoded cell, tightened until nothing moves.
+
+Cells of recoded tables, and how they add up: what the shuttle algorithm iterates over.
 
 A cell of a recoded table is a product of sets of levels, one set for each variable (all levels: the variable is summed
 out). For each variable a *family* of sets is kept, with the ways in which one set of the family is the disjoint union
@@ -199,8 +201,6 @@ def _mask(members: Sequence[int]) -> int:
     return mask
 
 
-# The generalised shuttle algorithm: bounds of every recoded cell, tightened until nothing moves.
-#
 # For a whole C that is the disjoint union of A and B: C lies between the sums of their bounds, and each part between
 # the whole's bounds less the other's. A sweep applies this to every dependency. Bounds only ever tighten and are
 # valid at any moment (an anytime algorithm); at the fixed point they are tight for exact decomposable releases, and

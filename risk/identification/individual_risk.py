@@ -1,4 +1,4 @@
-"""Survey weights: how many people each record stands for, and the sampling fraction that they imply."""
+"""Individual risk with sampling weights: Benedetti and Franconi, as mu-Argus and sdcMicro have it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
+
+# Survey weights: how many people each record stands for, and the sampling fraction that they imply.
 
 Weights = NDArray[np.float64]
 
@@ -65,8 +67,6 @@ def implied_fraction(weights: Weights, where: str = "weights") -> float:
     return fraction
 
 
-# Individual risk with sampling weights: Benedetti and Franconi, as mu-Argus and sdcMicro have it.
-#
 # Given f records of a combination, F people have it with :math:`P(F = h | f) = \binom{h-1}{f-1} p^f (1-p)^{h-f}`, h
 # from f on: negative binomial, p the chance that one of them is in the sample, estimated by f over the weights of the
 # class. The risk of a record is E[1/F | f]. It uses no model of how keys go together: a class of one record with a

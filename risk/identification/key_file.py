@@ -1,4 +1,4 @@
-"""What makes records, labels and a population no key file."""
+"""The records of a release as an intruder meets them: key variables, a sampling fraction, sometimes the population."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.arrays import Codes, Integers
 from gemel.risk.identification.coding import MISSING_LABEL, Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.models.counts import SparseCounts
+
+# What makes records, labels and a population no key file.
 
 
 def check_shape(file: KeyFile) -> None:
@@ -61,8 +63,6 @@ def check_population(file: KeyFile) -> None:
         )
 
 
-# The records of a release as an intruder meets them: key variables, a sampling fraction, sometimes the population.
-#
 # Everything in this package starts from a `KeyFile`. Combinations of key values are its *cells*; costs grow with the
 # cells that occur, never with the table of all combinations.
 #

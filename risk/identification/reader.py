@@ -1,4 +1,6 @@
-"""Reading misclassification matrices from files: YAML or JSON for several key variables, CSV for one.
+"""Key variables, weights and other columns of records, from a file or a table in memory.
+
+Reading misclassification matrices from files: YAML or JSON for several key variables, CSV for one.
 
 YAML and JSON have for each key variable, for each true level, what is observed::
 
@@ -131,9 +133,6 @@ def _no_matrix(where: str, needed: str) -> GemelError:
         where=where,
         remedy="see docs/identification.md for both forms",
     )
-
-
-# Key variables, weights and other columns of records, from a file or a table in memory.
 
 
 def read_key_file(

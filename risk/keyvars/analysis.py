@@ -1,4 +1,6 @@
-"""The harmonisation graph: every categorisation seen, everything some of them harmonise to, and which is finer.
+"""How finely a target can be matched against a share of the other forms: the maximal harmonisation.
+
+The harmonisation graph: every categorisation seen, everything some of them harmonise to, and which is finer.
 
 An edge from v to w means that w is strictly finer than v with nothing between; there is a node for the harmonisation
 of every set of categorisations seen. The thesis finds these by harmonising every node with every other, O(k |V|^2).
@@ -132,8 +134,6 @@ class HarmonisationGraph:
         return np.array([size(node) for node in self.nodes], dtype=np.float64)
 
 
-# How finely a target can be matched against a share of the other forms: the maximal harmonisation.
-#
 # Of N forms the target's categorisation and theirs harmonise to something; over all choices of N forms of the
 # environment, the analysis finds that of most categories. A node of the harmonisation graph is a candidate if it is no
 # finer than the target's categorisation and at least N forms have categorisations finer than it or equal; the largest

@@ -1,4 +1,4 @@
-"""Many partitions joined with one, compiled. What it means is `partitions.join`."""
+"""Set partitions of the leaves 0 to k - 1: what a categorisation is once names are put aside."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 
 from gemel.risk.arrays import Codes
+
+# Many partitions joined with one, compiled. What it means is `partitions.join`.
 
 
 def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
@@ -63,8 +65,6 @@ def _joins(rows: Codes, with_: Codes) -> Codes:
     return found
 
 
-# Set partitions of the leaves 0 to k - 1: what a categorisation is once names are put aside.
-#
 # A partition is written as one number per leaf, the block it is in; blocks are numbered in the order of their first
 # leaves, so that equal partitions are equal tuples. `None` stands for arbitrary precision, which is finer than every
 # partition and which harmonises with each to that partition.

@@ -1,4 +1,4 @@
-"""What the functions of the library return: figures that show themselves as a report."""
+"""Tables of sums and of counts: `gemel.risk.magnitude_tables` and `tables`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from gemel.risk.protection.policy import Policy
 from gemel.risk.protection.protected_file import protect as protect_file
 from gemel.risk.protection.request import Request, sampling_fraction
 from gemel.risk.record_table import record_table
+
+# What the functions of the library return: figures that show themselves as a report.
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,6 @@ def _figures(measures: Mapping[str, Any]) -> dict[str, float | None]:
     found |= {f"exact_{name}": None if value is None else float(value) for name, value in exact.items()}
     return found | {f"upper_{name}": float(measures["upper"][name]) for name in ("correct_matches", "record_risk")}
 
-
-# Tables of sums and of counts: `gemel.risk.magnitude_tables` and `tables`.
 
 Release = str | Path
 

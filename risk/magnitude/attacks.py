@@ -1,4 +1,6 @@
-"""What is known of the cells beforehand, and how far each can therefore move from its true value.
+"""Attacks on suppressed cells, as linear programmes over how far the withheld cells can move.
+
+What is known of the cells beforehand, and how far each can therefore move from its true value.
 
 Everyone knows that values are not negative, unless some are; and, where that is assumed, each withheld cell within a
 share of its value (by last year's table, for example). Intruders who contribute themselves also know that a cell is at
@@ -85,8 +87,6 @@ class Rooms:
         return np.where(known, 0.0, down), np.where(known, 0.0, up)
 
 
-# Attacks on suppressed cells, as linear programmes over how far the withheld cells can move.
-#
 # What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
 # from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
 # what the attacker is left in doubt of. What is known beforehand (`knowledge`) bounds each cell by itself.

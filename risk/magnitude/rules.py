@@ -1,4 +1,6 @@
-"""Who stands behind each cell, and with how much.
+"""Primary rules: when the largest contributor to a cell can be estimated too closely by others.
+
+Who stands behind each cell, and with how much.
 
 A contributor is a unit (an enterprise, a household), whose records in a cell are added up; without units, a record.
 Rules look at sizes: with negative values a contribution counts by its absolute value, and so does the cell, as the sum
@@ -176,8 +178,6 @@ def _check_contributions(values: Floats, weights: Floats) -> None:
         )
 
 
-# Primary rules: when the largest contributor to a cell can be estimated too closely by others.
-#
 # All but the minimum frequency are one question. Contributors who together have `own` subtract it from the cell's
 # size `X`; what remains holds the largest other contribution `t`. How far above `X` must the estimate of the cell
 # reach, for the estimate of `t` to be as wide as the rule requires? Where that *reach* is above 0 the published value

@@ -1,4 +1,4 @@
-"""A variable that spans a table: its levels, what they add up to, and its total."""
+"""Tables with totals as one system: cells that several tables share are one cell, and every sum is an equation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from scipy.sparse import csr_array
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers, Mask
+
+# A variable that spans a table: its levels, what they add up to, and its total.
 
 TOTAL = "Total"
 
@@ -83,8 +85,6 @@ class Classification:
             found.append(self.parents[found[-1]])
         return tuple(found)
 
-
-# Tables with totals as one system: cells that several tables share are one cell, and every sum is an equation.
 
 LARGEST = 200_000
 """Cells that a system may have."""

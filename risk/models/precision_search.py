@@ -1,4 +1,6 @@
-"""A gamma prior on the total precision of the hyper-Dirichlet prior, on a grid, and tables scored at all of it at once.
+"""Decomposable models under a gamma prior on the precision of their hyper-Dirichlet prior (Tarantola 2004).
+
+A gamma prior on the total precision of the hyper-Dirichlet prior, on a grid, and tables scored at all of it at once.
 
 The grid is regular in the logarithm of the precision, where the trapezoid rule of a smooth function is nearly exact
 once the step is small beside what is integrated; where data determine the precision more closely than a step, the prior
@@ -130,8 +132,6 @@ class GridScores:
         return self.sets(tree.cliques, tree.separators)
 
 
-# Decomposable models under a gamma prior on the precision of their hyper-Dirichlet prior (Tarantola 2004).
-#
 # The thesis tried this to help MC3 mix and gave it up: it "negates the speed ups that can be achieved by caching".
 # On a grid of precisions caches stay: every precision that the chain is at has its own. The chain alternates moves
 # between graphs at a fixed precision with a draw of the precision given the graph, from its exact conditional

@@ -1,4 +1,4 @@
-"""How the levels of keys are made, and which methods change values."""
+"""Methods that change the numbers of a file's columns, and what was done, for the log."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.protection.key_table import value_codes
 from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
+
+# How the levels of keys are made, and which methods change values.
 
 STRENGTHS = (0.0, 0.05, 0.1, 0.2, 0.4)
 """Shares of the records, of which one is chosen where it is searched how many values to redraw or swap."""
@@ -82,8 +84,6 @@ class Methods:
         """Columns whose numbers are changed."""
         return tuple(dict.fromkeys((*self.microaggregate, *self.noise, *self.rounding)))
 
-
-# Methods that change the numbers of a file's columns, and what was done, for the log.
 
 MISSING_VALUES = ("", "NA")
 """Texts that mean a missing value where none are named."""

@@ -1,4 +1,6 @@
-"""Values of keys changed at random: PRAM with its matrix, and swapping of values between records.
+"""Keys redrawn or swapped before anything is recoded: the new values, who is still right, and what is lost by it.
+
+Values of keys changed at random: PRAM with its matrix, and swapping of values between records.
 
 A matrix here is ``theta[observed, true]``, columns summing to 1, as in `identification.perturbation`, which makes that
 of swapping. Values are numbers from 0, missing ones (-1) stay as they are. All take a generator: whoever knows its seed
@@ -121,8 +123,6 @@ def grouped_matrix(theta: ArrayLike, groups: ArrayLike, counts: ArrayLike) -> Fl
     return np.asarray(into @ t @ (into * shares).T)
 
 
-# Keys redrawn or swapped before anything is recoded: the new values, who is still right, and what is lost by it.
-#
 # For each key that is changed, the joint law of published and true values says both. The probability that published
 # keys are true, theta_jj of Shlomo's equations, multiplies the chance of a match; what the published value leaves
 # open of the true one is information lost, in bits as for recoding.

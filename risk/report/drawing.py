@@ -1,4 +1,6 @@
-"""The colours of every report, each for paper or a light screen and for a dark one.
+"""Charts as inline SVG: drawn by altair and vl-convert, on this machine, without a browser or a network.
+
+The colours of every report, each for paper or a light screen and for a dark one.
 
 Charts are drawn with the light colours. On a dark screen the style sheet overrides them by rules that select on the
 colour itself, so a drawing needs no script and no second copy. Teal and ochre are distinct under every common form of
@@ -54,8 +56,6 @@ def colour_rules() -> str:
     )
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{drawn}"
 
-
-# Charts as inline SVG: drawn by altair and vl-convert, on this machine, without a browser or a network.
 
 # The numbers of a chart as a table beside it, for readers who cannot see it and for those who want the figures.
 

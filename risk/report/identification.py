@@ -1,4 +1,4 @@
-"""The report's charts, drawn as inline SVG on this machine."""
+"""Put an assessment into a page."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gemel.risk.models.pictures import draw_graph, draw_junction_tree
 from gemel.risk.report import draw, rendered
 from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 from gemel.risk.report.page import number, share
+
+# The report's charts, drawn as inline SVG on this machine.
 
 _COLOURS = {"calibrated": INK, "modelled": TEAL, "log-linear": OCHRE, "true": RUST}
 _SCORES = {**_COLOURS, "IS": RUST, "SUDA": SOFT, "individual": GREY}
@@ -210,8 +212,6 @@ def _path(own: Mapping[str, Any], name: str) -> Markup:
     words = f"Pr(CM | UM) that each model implies; DIS is {value:.3g}, from {low:.3g} to {high:.3g}."
     return draw(chart, name, words)
 
-
-# Put an assessment into a page.
 
 _PARTS = (
     "privacy_models.html.j2",

@@ -1,4 +1,4 @@
-"""The chart of the report on magnitude tables."""
+"""Put an assessment of magnitude tables into a page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from markupsafe import Markup
 from gemel.risk.report import draw, rendered
 from gemel.risk.report.drawing import OCHRE, RUST, TEAL
 from gemel.risk.report.page import number
+
+# The chart of the report on magnitude tables.
 
 _CHARTED = 25
 _FAR = 3.0  # relative to the value; what reaches further is drawn so far
@@ -54,8 +56,6 @@ def doubt_chart(cells: Sequence[Mapping[str, Any]]) -> Markup:
     words = "What an outsider knows of each risky cell (thin), and the protection it requires (broad)."
     return draw(alt.layer(required, known, truth), "doubt", words)
 
-
-# Put an assessment of magnitude tables into a page.
 
 _SHOWN = 60
 

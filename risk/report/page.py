@@ -1,4 +1,6 @@
-"""Sentences that documents have in English, in the language of a report.
+"""A page: a package's template and style in the shell that all reports share, rendered and written.
+
+Sentences that documents have in English, in the language of a report.
 
 A document is signed, and English: its warnings, methods and reasons are whole sentences with figures in them. Of each
 the form is known, such as ``{share:.0%} of the links``. A report recognises the form, translates it, and writes the
@@ -218,8 +220,6 @@ def _filled(template: str, figures: Mapping[str, str]) -> str:
     text = gettext(template)
     return re.sub(r"\{(\w+)[^{}]*\}", lambda place: figures[place[1]], text)
 
-
-# A page: a package's template and style in the shell that all reports share, rendered and written.
 
 _HERE = "gemel.risk.report"
 _WARNINGS = Phrases(WARNINGS)

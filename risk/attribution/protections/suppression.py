@@ -1,4 +1,4 @@
-"""The published cells of a table with its margins, and the programmes that protections solve over them (HiGHS)."""
+"""Cell suppression with complementary cells, and publication of intervals: withhold as little as protects risky cells."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact
 from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact
 from gemel.risk.attribution.release import Axis, Published
+
+# The published cells of a table with its margins, and the programmes that protections solve over them (HiGHS).
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +113,6 @@ def solve(
     return Solved(np.asarray(result.x), gap)
 
 
-# Cell suppression with complementary cells, and interval publication: withhold as little as protects the risky cells.
-#
 # Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
 # there by at least the required width: one as large, one as small as required. The tables are whole, so an attacker
 # who knows that counts are whole gains nothing.

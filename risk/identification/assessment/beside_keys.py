@@ -1,4 +1,6 @@
-"""People who are in the file more than once: they look like company, and every claim comes out too low.
+"""What is known of the records beside their keys, and the parts of an assessment that need it.
+
+People who are in the file more than once: they look like company, and every claim comes out too low.
 
 Key values alone cannot tell two people who are alike from one person twice. The other columns can: two people who share
 a combination of keys seldom agree in everything else.
@@ -59,8 +61,6 @@ def copies_warnings(file: KeyFile, rows: NDArray[np.uint64], n_columns: int) -> 
         return []
     return [result_warning("records_copied", share=share, columns=n_columns)]
 
-
-# What is known of the records beside their keys, and the parts of an assessment that need it.
 
 # Comparing scores by how they rank: Copas's logit rank plot, and the area under the ROC curve.
 #

@@ -1,4 +1,6 @@
-"""How crowded the table is around each occupied cell, counted without the cell itself.
+"""The law of how many other records share a record's combination, given how crowded the table is around it.
+
+How crowded the table is around each occupied cell, counted without the cell itself.
 
 How many people share a combination of key values is not seen in the combination's own count, which is 1 for every
 sample unique; it shows in the records *near* it. Four numbers are taken for each cell, all from counts of the other
@@ -93,8 +95,6 @@ def _log(counts: Floats) -> Floats:
     return np.log(counts + _HALF)
 
 
-# The law of how many other records share a record's combination, given how crowded the table is around it.
-#
 # Take a record at random, and let Y be the *other* records of its cell. Given the cell's neighbourhood x
 # (`neighbours`), Y is Poisson with a mean that has a gamma law: with linear predictor :math:`\eta = x b`,
 #

@@ -1,4 +1,6 @@
-"""The largest tau that a file's own counts allow, whatever the law of the crowds behind its combinations.
+r"""Calibrated risk of single records: claims that are as often right as they say, anchored at what DIS reads.
+
+The largest tau that a file's own counts allow, whatever the law of the crowds behind its combinations.
 
 Calibrated risk takes a combination's people to follow a gamma law. A sample cannot tell: where a fifth of the
 combinations are of a single person and the others of a hundred, and no key tells which, a sample of one per cent looks
@@ -79,8 +81,6 @@ def greatest_means(m1: Floats, m2: Floats, c: float) -> tuple[Floats, Floats]:
     return alone + with_company * np.exp(-outside), alone - with_company * np.expm1(-outside) / outside
 
 
-# Calibrated risk of single records: claims that are as often right as they say, anchored at what DIS reads.
-#
 # A log-linear model that leaves out an interaction is surest where it is most wrong: of the combinations it expects
 # least, those seen at all are the ones it misjudges. Here the model's expectation is only a predictor (`neighbours`),
 # and what it means for a record is read off the file itself: how often records in such a neighbourhood have company in

@@ -1,4 +1,6 @@
-"""A path of decomposable models from independence to as many interactions as a file can carry.
+"""Which log-linear model to use: the minimum-error criterion over a path of models, held to the file's DIS.
+
+A path of decomposable models from independence to as many interactions as a file can carry.
 
 Edges are added one by one, always the one that the marginal likelihood likes best, and on past its maximum: the model
 most likely for the table as a whole still has too few interactions for its rarest cells, which is what tau is about.
@@ -122,8 +124,6 @@ def disagreement(dis: Dis, implied: float, model: str) -> ResultWarning | None:
         direction="too high" if implied > dis.high else "too low",
     )
 
-
-# Which log-linear model to use: the minimum-error criterion over a path of models, held to the file's DIS.
 
 Criterion = Literal["B1", "B2"]
 Origin = Literal["two-way path", "decomposable path", "search"]

@@ -1,4 +1,6 @@
-"""The law of a population count F by a model, given the sample count f: F - f is Poisson (T11 chapter 7).
+"""The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
+
+The law of a population count F by a model, given the sample count f: F - f is Poisson (T11 chapter 7).
 
 With K ~ Poisson(lambda) people of a combination outside the sample, the chance that a match is the right person is
 :math:`E[1/(f + K)]`; `expected_reciprocal` is its closed form.
@@ -87,8 +89,6 @@ def _one(f: int, rate: float) -> float:
     return total / f
 
 
-# The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
-#
 # T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination
 # outside the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a
 # released record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. The models' results
