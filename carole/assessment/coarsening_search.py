@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class Costs:
         for ladder in ladders:
             (column,) = combined.columns([ladder.variable])
             codes = combined.codes[:, column]
-            bits = [_entropy(np.append(groups, groups.max() + 1)[codes]) for groups in ladder.groups]
+            bits = [entropy(np.append(groups, groups.max() + 1)[codes]) for groups in ladder.groups]
             found.append((*bits, *[0.0] * (ladder.top + 1 - len(bits))))
         return cls(tuple(found))
 
@@ -152,7 +153,8 @@ class _Walk:
         return self.known[levels]
 
 
-def _entropy(codes: np.ndarray[tuple[int], np.dtype[np.int32]]) -> float:
+def entropy(codes: np.ndarray[Any, np.dtype[np.integer]]) -> float:
+    """Of the values of records, in bits."""
     _, counts = np.unique(codes, return_counts=True)
     shares = counts / max(len(codes), 1)
     return max(0.0, float(-(shares * np.log2(shares)).sum()))

@@ -7,6 +7,8 @@ The search is compiled.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numba import njit
 
@@ -164,24 +166,17 @@ class Search:
                 remedy="publish a total, or state the population's size",
             )
 
-    def _trial(self, node: int, value: int, steps: int) -> tuple[Integers | None, bool]:
-        """A feasible table with a recoded cell at a value, and whether the answer is certain."""
-        low, high = self.low.copy(), self.high.copy()
-        queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        if not fix(low, high, node, value, value, self.deps, self._starts, self._touching, queue, queued):
-            return None, True
-        found = np.empty((1, len(self.base)), dtype=np.int64)
-        count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
-        return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
-
     def above(self, floor: Integers, steps: int) -> tuple[Integers | None, bool]:
         """A feasible table with at least so many in each base cell, and whether the answer is certain."""
+        short = np.flatnonzero(floor > self.low[self.base])
+        return self._held([(self.base[i], floor[i], INFINITE) for i in short], steps)
+
+    def _held(self, cells: Iterable[tuple[int, int, int]], steps: int) -> tuple[Integers | None, bool]:
+        """A feasible table with recoded cells from a least to a most, and whether the answer is certain."""
         low, high = self.low.copy(), self.high.copy()
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        for i in np.flatnonzero(floor > low[self.base]):
-            if not fix(
-                low, high, self.base[i], floor[i], INFINITE, self.deps, self._starts, self._touching, queue, queued
-            ):
+        for cell, least, most in cells:
+            if not fix(low, high, cell, least, most, self.deps, self._starts, self._touching, queue, queued):
                 return None, True
         found = np.empty((1, len(self.base)), dtype=np.int64)
         count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
@@ -201,7 +196,7 @@ class Search:
                 if seen is not None and len(place) and seen[side, place[0]] == value:
                     proven[side] = True
                     break
-                table, certain = self._trial(node, value, 1_000_000)
+                table, certain = self._held([(node, value, value)], 1_000_000)
                 if table is not None:
                     if seen is not None:
                         np.minimum(seen[0], table, out=seen[0])

@@ -1,4 +1,4 @@
-"""Cell suppression with complementary cells, and publication of intervals: withhold as little as protects risky cells."""
+"""Cell suppression with complementary cells, and intervals instead of counts: withhold as little as protects."""
 
 from __future__ import annotations
 
