@@ -2,8 +2,7 @@
 
 A measure is computed under everything that is possible: the link probabilities as they are and at either end of an
 estimate of the share of true links, the sampling fraction and its ends. Under each it has an interval of its own, of
-the laws' parameters (`population_totals`) and of how far false links' halves go together; the ends are the farthest of
-all.
+the laws' parameters and of how far false links' halves go together; the ends are the farthest of all.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from gemel.risk.identification.population_spectrum import Pitman, PitmanFit, Spe
 
 # How many true links have a person who is alone in the population, and how many are matched to theirs, by two laws.
 #
-# The calibrated law (`calibrated_links`) sees the combinations, and supposes little of how people are spread over
+# The calibrated law (`CalibratedLinks`) sees the combinations, and supposes little of how people are spread over
 # them; it reads its parameters off few records. Pitman's formula sees only how often combinations occur, all of them,
 # and is the more precise, and wrong where people are not spread as it has them. So the logarithms of both are
 # averaged, the calibrated one with the weight :math:`1/s_C^2`, Pitman's with

@@ -89,7 +89,7 @@ class Rooms:
 
 # What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
 # from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
-# what the attacker is left in doubt of. What is known beforehand (`knowledge`) bounds each cell by itself.
+# what the attacker is left in doubt of. What is known beforehand (`Rooms`) bounds each cell by itself.
 #
 # Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found
 # exactly.

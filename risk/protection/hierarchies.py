@@ -191,7 +191,7 @@ def quantile_hierarchy(name: str, values: Sequence[str], counts: Integers, group
 
 
 def hierarchy_of_groups(name: str, values: Sequence[str], groups: Sequence[int]) -> Hierarchy:
-    """One level from a recoding that was found (`identification.recoding`): the group number of each value."""
+    """One level from a recoding that was found (`identification.matching.recoding`): the group number of each value."""
     members: dict[int, list[str]] = {}
     for value, group in zip(values, groups, strict=True):
         members.setdefault(group, []).append(value)

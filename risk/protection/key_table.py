@@ -138,8 +138,8 @@ def value_codes(columns: Mapping[str, Any], missing_values: Sequence[str]) -> tu
 #
 # A value published as a group loses minus log2 of the value's share in its group; a suppressed value, minus log2 of
 # its share in the file. Means over records add up over keys. Of recoding alone the mean is the entropy of the values
-# given their groups, as in `identification.recoding`. Where values were redrawn or swapped, a published value loses
-# the entropy of the true values behind its group; without recoding and changes that is nothing.
+# given their groups, as in `identification.matching.recoding`. Where values were redrawn or swapped, a published
+# value loses the entropy of the true values behind its group; without recoding and changes that is nothing.
 
 Joints = Mapping[int, Floats]
 """By key, where values were changed: the shares of published and true values, ``[published, true]``."""

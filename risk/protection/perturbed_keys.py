@@ -2,9 +2,9 @@
 
 Values of keys changed at random: PRAM with its matrix, and swapping of values between records.
 
-A matrix here is ``theta[observed, true]``, columns summing to 1, as in `identification.perturbation`, which makes that
-of swapping. Values are numbers from 0, missing ones (-1) stay as they are. All take a generator: whoever knows its seed
-can undo what was changed.
+A matrix here is ``theta[observed, true]``, columns summing to 1, as in `identification.misclassification`, which makes
+that of swapping. Values are numbers from 0, missing ones (-1) stay as they are. All take a generator: whoever knows its
+seed can undo what was changed.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _log(counts: Floats) -> Floats:
 
 
 # Take a record at random, and let Y be the *other* records of its cell. Given the cell's neighbourhood x
-# (`neighbours`), Y is Poisson with a mean that has a gamma law: with linear predictor :math:`\eta = x b`,
+# (`neighbourhood`), Y is Poisson with a mean that has a gamma law: with linear predictor :math:`\eta = x b`,
 #
 # .. math:: E[Y] = \mu = \exp\{\eta + q (\eta - \bar\eta)^2\}, \qquad \log a = c_0 + c_1 \eta,
 #

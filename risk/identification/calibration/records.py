@@ -82,9 +82,9 @@ def greatest_means(m1: Floats, m2: Floats, c: float) -> tuple[Floats, Floats]:
 
 
 # A log-linear model that leaves out an interaction is surest where it is most wrong: of the combinations it expects
-# least, those seen at all are the ones it misjudges. Here the model's expectation is only a predictor (`neighbours`),
-# and what it means for a record is read off the file itself: how often records in such a neighbourhood have company in
-# the sample (`crowding`).
+# least, those seen at all are the ones it misjudges. Here the model's expectation is only a predictor
+# (`neighbourhood`), and what it means for a record is read off the file itself: how often records in such a
+# neighbourhood have company in the sample (`crowding`).
 #
 # For a record with y = f - 1 others of its cell in the sample, the sampling fraction pi and c = (1 - pi)/pi, the people
 # of the cell outside the sample are negative binomial: their mean has a gamma law of shape a + y and rate
