@@ -10,8 +10,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import FEW, SMALL, WIDE, Built, built
+from benchmarks.attribution_truth import made, specification
 from gemel.carole.assessment.attribution import SENSITIVE_MEASURES
 from gemel.carole.assessment.combined_assessment import (
     Assessment,

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from benchmarks.keyvars import like_the_thesis
 from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.specification import load_specification
@@ -22,6 +21,7 @@ from gemel.risk.keyvars.analysis import Course, HarmonisationGraph, Step, course
 from gemel.risk.keyvars.partitions import Precision, canonical, join, size
 from gemel.risk.keyvars.pictures import _corners, draw_aggregation, draw_courses, draw_harmonisations, png
 from gemel.risk.keyvars.variables import Variable
+from research.keyvars import like_the_thesis
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "keyvars.md").read_text(encoding="utf-8")
