@@ -24,10 +24,19 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 """Reference data and oracles beside the checkout; tests that read it skip when it is absent."""
 
 
-def pytest_configure() -> None:
-    from tests.fork_server import install  # the folder of the tests is on the path only now
+def pytest_configure(config: pytest.Config) -> None:
+    from tests.compiled_once import compile_modules  # the folder of the tests is on the path only now
+    from tests.fork_server import install
 
     install()
+    if config.getoption("numprocesses", None):  # of xdist, where its workers are about to be started
+        compile_modules(config)
+
+
+def pytest_collection_finish() -> None:
+    from tests.compiled_once import share_kernels
+
+    share_kernels()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -34,6 +34,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.compiled_once import share_kernels
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = tuple(
     f"gemel.{name}" for name in ("common", "party", "risk", "custodian", "alice", "bob", "carole", "coordinator")
@@ -326,6 +328,7 @@ def import_everything() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not any(part in module.name for part in LEFT_OUT):
                 importlib.import_module(module.name)
+    share_kernels()
     gc.collect()
     gc.freeze()  # what is there now stays, and is not copied by the collector's marks
 
