@@ -1,8 +1,8 @@
 """Processes of tests that run side by side compile everything once: modules before the workers start, a kernel where it
 is called first.
 
-In a clean checkout each worker would compile all modules at its start, since all start at once; and each worker and each
-program that tests fork would compile the kernels of the same computations.
+In a clean checkout each worker would compile all modules at its start, since all start at once; and each worker and
+each program that tests fork would compile the kernels of the same computations.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,9 @@ def pytest_configure(config: pytest.Config) -> None:
     from tests.compiled_once import compile_modules  # the folder of the tests is on the path only now
     from tests.fork_server import install
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So a shell starts what it runs in the background. Commands that tests stop by Ctrl-C would ignore it too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     install()
     if config.getoption("numprocesses", None):  # of xdist, where its workers are about to be started
         compile_modules(config)

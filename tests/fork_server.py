@@ -27,6 +27,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -59,12 +60,14 @@ FIXED = (
     "RAYON",
     "GRPC",
     "MALLOC",
-    "TMPDIR",
 )
 """Beginnings of variables that are read once, at a start: where one differs from the server's, nothing is forked."""
 
-SUBREAPER = 36
-"""Option of prctl(2): adopt descendants whose parents have ended."""
+SET_NAME, SUBREAPER = 15, 36
+"""Options of prctl(2): a process's name in /proc/PID/comm; to adopt descendants whose parents have ended."""
+
+NAME = "fork-server"
+"""Of a server, in /proc/PID/comm."""
 
 _by_exec = threading.local()
 
@@ -122,6 +125,11 @@ def adopt(on: bool) -> None:
     """Let this process adopt orphans of its descendants, or no longer."""
     if ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, int(on), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+def set_name(name: str) -> None:
+    """What /proc/PID/comm has of this process."""
+    ctypes.CDLL(None).prctl(SET_NAME, name.encode(), 0, 0, 0)
 
 
 def _received(channel: socket.socket, size: int) -> bytes:
@@ -269,7 +277,9 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    tempfile.tempdir = None  # found anew
     time.tzset()
+    set_name("python")
     _open_streams(unbuffered="PYTHONUNBUFFERED" in request["environment"])
     signal.signal(signal.SIGINT, signal.SIG_IGN if request["ignored"] else signal.default_int_handler)
     global _server
@@ -307,6 +317,7 @@ def _own_server() -> Server:
         theirs.close()
         return Server(ours, os.environ)
     ours.close()
+    set_name(NAME)
     _close_standard_streams()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     become(*serve(theirs))
@@ -334,6 +345,7 @@ def import_everything() -> None:
 
 
 if __name__ == "__main__":
+    set_name(NAME)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Polars has threads of its own after its import, which no program needs that begins after the fork.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
