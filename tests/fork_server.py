@@ -47,6 +47,9 @@ LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian")
 OWN_STARTERS = ("gemel", "gemel.command", "gemel.carole")
 """Programs that start others."""
 
+OF_TESTS = ("tests.e2e.compute_program", "tests.e2e.stopping_worker")
+"""Programs of tests which are ones of Gemel with something changed."""
+
 FIXED = (
     "PYTHON",
     "LD_",
@@ -202,7 +205,7 @@ def _module(given: Mapping[str, Any]) -> str:
     words = list(args)[:3] if plain else []
     if len(words) < 3 or words[:2] != [sys.executable, "-m"]:
         return ""
-    return words[2] if words[2] == "gemel" or words[2].startswith("gemel.") else ""
+    return words[2] if words[2] == "gemel" or words[2].startswith("gemel.") or words[2] in OF_TESTS else ""
 
 
 def _fixed(variables: Mapping[str, str]) -> dict[str, str]:

@@ -184,10 +184,9 @@ def test_the_recipe_by_hand_makes_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "carole.yaml").write_text(template("127.0.0.1:0") + here(engine))
     (tmp_path / "keys").mkdir()
     WrappingKeys.create().save(tmp_path / "keys" / "wrapping.key")
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
     def begin(words: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "gemel", *words], cwd=tmp_path, env=environment)
+        return subprocess.Popen([sys.executable, "-m", "gemel", *words], cwd=tmp_path)
 
     keys, serve, work, *_ = typed_commands(text)
     assert blocks(text)[0] == make

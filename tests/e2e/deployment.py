@@ -67,7 +67,7 @@ def people(n: int = 120, common: int = 60, seed: int = 1) -> dict[Side, pl.DataF
     return {Side.ALICE: ours, Side.BOB: theirs.rename(BOBS_NAMES)}
 
 
-def specification(project: str, *, bits: int = 1024, mode: str = "open", more: str = "") -> str:
+def specification(project: str, *, bits: int = 256, mode: str = "open", more: str = "") -> str:
     """A specification for files as `people` makes them; `more` is further top-level YAML."""
     return f"""\
 version: 1
@@ -224,6 +224,12 @@ class Deployment:
         """Stop whatever was started."""
         self._opened.close()
 
+    def __enter__(self) -> Deployment:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     # Files and configurations
 
     def spoil(self, side: Side, content: bytes) -> None:
@@ -286,6 +292,14 @@ class Deployment:
             service.wait_ready()
         return services
 
+    def start_all(self, *, worker: bool = False) -> dict[Side, CustodianService]:
+        """Both custodians in this process, whose services are returned; Carole too, or as processes with a worker."""
+        if worker:
+            self.processes("carole")
+        else:
+            self.start_carole()
+        return {side: self.start(side) for side in Side}
+
     # Callers
 
     @cached_property
@@ -310,7 +324,7 @@ class Deployment:
         project = self.create(text)
         self.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
         run = follow_run(self.coordinator, project, self.coordinator.start(project).run)
-        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+        self.received(project)
         return project, run
 
     def status(self, project: str) -> project_pb2.ProjectStatus:
@@ -328,14 +342,24 @@ class Deployment:
             found = []
         return found[0] if found else operator_pb2.CustodianProject()
 
+    def received(self, project: str) -> None:
+        """Wait until both custodians have their results."""
+        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+
     def links(self, project: str) -> dict[Side, pl.DataFrame]:
         """Both custodians' links of the newest run, when both have them."""
-        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+        self.received(project)
         return {side: pl.read_parquet(Path(self.shown(side, project).results) / "links.parquet") for side in Side}
 
     def audited(self) -> list[dict[str, Any]]:
         """The audit log as Carole's operator sees it."""
         return entries_in(typed("audit", "show", "--config", self.carole_yaml))
+
+    def contributed(self, text: str) -> str:
+        """A new project, once both custodians have contributed to it; its name."""
+        project = self.create(text)
+        self.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        return project
 
     def wait_for(self, project: str, state: int) -> project_pb2.ProjectStatus:
         """Wait until a project has come to a state."""

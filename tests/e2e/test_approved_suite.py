@@ -20,14 +20,15 @@ from gemel.common.suite import Suite
 from tests.e2e.deployment import Deployment, f1_of, linked_people, people, specification
 from tests.e2e.recording import recorded
 
-N, COMMON = 240, 120
+N, COMMON = 160, 80
 MORE = """\
 blocking:
   - {name: born, keys: [{field: born}]}
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
 """
 TEXTS = {
-    suite: specification(f"by-{suite}", mode="block_keyed", more=f"{MORE}cryptography: {suite}\n") for suite in Suite
+    suite: specification(f"by-{suite}", mode="block_keyed", bits=512, more=f"{MORE}cryptography: {suite}\n")
+    for suite in Suite
 }
 
 
@@ -48,9 +49,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     with pytest.MonkeyPatch.context() as patch:
         sent = recorded(patch)
         try:
-            made.processes("carole")
-            for side in Side:
-                made.start(side)
+            made.start_all(worker=True)
             for suite, text in TEXTS.items():
                 sent.clear()
                 project, _ = made.link(text)

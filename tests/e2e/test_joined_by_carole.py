@@ -29,7 +29,7 @@ from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, linke
 from tests.e2e.test_block_keyed import BLOCKING
 
 N, COMMON, CAP = 200, 100, 150
-RESOLVED = specification("joined", bits=512, more=BLOCKING, mode="block_keyed")
+RESOLVED = specification("joined", bits=256, more=BLOCKING, mode="block_keyed")
 LINKS = "link_id", "identifier"
 
 
@@ -87,13 +87,9 @@ def linked(made: Deployment, project: str) -> set[tuple[str, str]]:
 def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
     root = tmp_path_factory.mktemp("joined") / "d"
     root.mkdir()
-    made = Deployment(root, [RESOLVED], people(N, COMMON, seed=5))
-    try:
-        made.processes("carole")
-        for side in Side:
-            made.start(side)
-        project = made.create(RESOLVED)
-        made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    with Deployment(root, [RESOLVED], people(N, COMMON, seed=5)) as made:
+        made.start_all(worker=True)
+        project = made.contributed(RESOLVED)
         follow_run(made.coordinator, project, made.coordinator.start(project).run)
         found = Joined(made, [linked(made, project)], {})
         found.amend(capped(CAP))
@@ -105,8 +101,6 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
         found.links.append(linked(made, project))
         found.statistics = made.coordinator.statistics(project, run)
         yield found
-    finally:
-        made.close()
 
 
 def test_it_links_the_same_records_as_the_coordinators_resolution(joined: Joined) -> None:

@@ -28,7 +28,7 @@ blocking:
 release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities: both}
 """
 PROJECT = "repeated"
-TEXT = specification(PROJECT, bits=512, more=BLOCKING, mode="block_keyed")
+TEXT = specification(PROJECT, bits=256, more=BLOCKING, mode="block_keyed")
 Pairs = set[tuple[str, str, float]]
 
 

@@ -34,10 +34,10 @@ from tests.deploy.sites import REPOSITORY
 from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, specification
 
 COMMON = 30
-RELEASED, ENDED, REFUSED = (specification(name, bits=512) for name in ("released", "ended", "refused"))
+RELEASED, ENDED, REFUSED = (specification(name, bits=256) for name in ("released", "ended", "refused"))
 HELD = specification(
     "held",
-    bits=512,
+    bits=256,
     more="""\
 blocking:
   - {name: born, keys: [{field: born}]}
@@ -171,7 +171,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         made.wait_for("released", STATE.PROJECT_STATE_RELEASED)
         site.types("steward", "release", "held", "--reason", AGREED, "--yes")
         for name in ("released", "held"):
-            made.eventually(lambda name=name: all(side.result_acknowledged for side in made.status(name).sides))
+            made.received(name)
         site.held_links = site.links("held")
         assert "released" in site.types("project", "status")
         assert "released" in site.types("steward", "list")
@@ -210,7 +210,7 @@ def test_accepted_by_all_by_signature_it_ends_once(site: Site) -> None:
     assert "waits for no party any more" in site.accept("ended", "alice")  # again is harmless
     made.coordinator.start("ended")
     made.wait_for("ended", STATE.PROJECT_STATE_RELEASED)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("ended").sides))
+    made.received("ended")
     assert site.links("ended") == {(person, person) for person, _ in site.links("ended")}
     assert len(site.links("ended")) == COMMON
     audited = site.audited("ended")
@@ -237,7 +237,7 @@ def test_what_a_steward_released_after_the_backup_stays_released_by_the_digests_
     assert made.status("held").state == STATE.PROJECT_STATE_HELD
     assert "waits for no party any more" in site.accept("held", "steward")
     made.wait_for("held", STATE.PROJECT_STATE_RELEASED)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("held").sides))
+    made.received("held")
     assert len(site.held_links) >= COMMON // 2
     assert site.links("held") == site.held_links
     actions = [action for action, _ in site.audited("held")]

@@ -60,11 +60,8 @@ def files(n: int, common: int) -> dict[Side, pl.DataFrame]:
 
 @pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.long)], ids=["small", "large"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    deployment = Deployment(tmp_path_factory.mktemp("shared"), [SPECIFICATION], files(*request.param))
-    try:
+    with Deployment(tmp_path_factory.mktemp("shared"), [SPECIFICATION], files(*request.param)) as deployment:
         yield deployment
-    finally:
-        deployment.close()
 
 
 @pytest.fixture(scope="module")
