@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -37,10 +39,18 @@ def pytest_configure(config: pytest.Config) -> None:
         compile_modules(config)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests are collected, and all stay: the collector of garbage need not look at them again and again."""
     from tests.compiled_once import share_kernels
 
-    share_kernels()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+        share_kernels()
 
 
 @pytest.hookimpl(tryfirst=True)

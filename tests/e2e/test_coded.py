@@ -63,7 +63,7 @@ from tests.e2e.deployment import (
 )
 from tests.e2e.recording import answered, contribution
 
-N, COMMON = 320, 160
+N, COMMON = 400, 200
 RULES = """\
 blocking:
   - {name: born, keys: [{field: born}]}
