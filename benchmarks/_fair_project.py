@@ -9,8 +9,8 @@ import polars as pl
 
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.derivation import Seed
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.folders import PartyFolder

@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Thousands of tests are collected, and all stay: the collector of garbage need not look at them again and again."""
+    """Thousands of tests are collected, and all stay: the collector of garbage is spared looking at them."""
     from tests.compiled_once import share_kernels
 
     gc.disable()

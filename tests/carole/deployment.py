@@ -25,9 +25,8 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.keys.check import PART_BYTES, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
-from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity import Identity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.provisioning import Provisioned

@@ -32,6 +32,7 @@ from gemel.common.rpc.transfer import Content
 from gemel.common.signatures import SignatureSet
 from gemel.common.signatures.layout import CODES, SAMPLES
 from gemel.common.specification import Specification, load_specification, specification_digest
+from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import (
     CODES_ROWS,
     HANDLES,
@@ -41,7 +42,6 @@ from gemel.common.wire.row_handles import (
     open_row_handles,
     request_digest,
 )
-from gemel.common.wire.sides import side_to_wire
 from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.client.steward_client import Steward
