@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 import pytest
@@ -47,21 +46,17 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     made = Deployment(tmp_path_factory.mktemp("approved"), TEXTS.values(), files, suite=Suite.APPROVED)
     links, content = {}, {}
     with pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
+        calls = recorded(patch)
         try:
             made.start_all(worker=True)
             for suite, text in TEXTS.items():
-                sent.clear()
+                calls.clear()
                 project, _ = made.link(text)
                 links[suite] = made.links(project)
-                content[suite] = _bytes(sent)
+                content[suite] = calls.sent()
             yield Linked(files, links, content)
         finally:
             made.close()
-
-
-def _bytes(sent: list[tuple[str, Any]]) -> bytes:
-    return b"\0".join(message.SerializeToString() for _, message in sent)
 
 
 def test_both_suites_find_the_same_links(linked: Linked) -> None:

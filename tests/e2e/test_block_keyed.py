@@ -33,7 +33,7 @@ from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
 from tests.e2e.deployment import STATE, Deployment, f1_of, linked_people, people, specification
-from tests.e2e.recording import SHORTEST, contribution, occurring, recorded
+from tests.e2e.recording import SHORTEST, Calls, contribution, occurring, recorded
 
 N, COMMON = 160, 80
 BLOCKING = """\
@@ -53,30 +53,26 @@ class Linked:
 
     made: Deployment
     files: dict[Side, pl.DataFrame]
-    sent: list[tuple[str, Any]]
+    calls: Calls
     links: dict[Side, pl.DataFrame]
     statistics: dict[str, Any]
     contributions: dict[Side, tuple[SignatureSet, ...]]
     layouts: dict[Side, Layout]
-
-    @property
-    def bytes_sent(self) -> bytes:
-        return b"\0".join(message.SerializeToString() for _, message in self.sent)
 
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     files = people(N, COMMON, seed=3)
     with Deployment(tmp_path_factory.mktemp("keyed"), [TEXT], files) as made, pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
+        calls = recorded(patch)
         made.start_all(worker=True)
         project, status = made.link(TEXT)
         statistics = made.coordinator.statistics(project, status.run).plain()
         links = made.links(project)
         contributions, layouts = {}, {}
         for side in Side:
-            layouts[side], contributions[side] = contribution(sent, side)
-        yield Linked(made, files, sent, links, statistics, contributions, layouts)
+            layouts[side], contributions[side] = contribution(calls, side)
+        yield Linked(made, files, calls, links, statistics, contributions, layouts)
 
 
 def test_the_links_are_right_and_both_custodians_have_them(linked: Linked) -> None:
@@ -128,7 +124,7 @@ def test_no_two_blocks_rules_or_samples_share_a_signature(linked: Linked) -> Non
 
 
 def test_blocking_keys_are_keyed_digests_and_differ_between_rules(linked: Linked) -> None:
-    wire = linked.bytes_sent
+    wire = linked.calls.sent()
     digests = [
         {int(key) for part in linked.contributions[side][:-1] for key in part.blocks[rule.name]} - {0}
         for side in Side
@@ -151,7 +147,7 @@ def test_blocking_keys_are_keyed_digests_and_differ_between_rules(linked: Linked
 
 
 def test_no_value_and_no_identifier_is_in_any_message(linked: Linked) -> None:
-    wire = linked.bytes_sent
+    wire = linked.calls.sent()
     values = {value for frame in linked.files.values() for column in frame for value in column.drop_nulls().to_list()}
     texts = {text.encode() for value in values if len(value) >= 8 for text in (value, value.lower())}
     assert len(texts) > 2 * N
@@ -159,7 +155,7 @@ def test_no_value_and_no_identifier_is_in_any_message(linked: Linked) -> None:
 
 
 def test_handles_go_sealed(linked: Linked) -> None:
-    artifacts = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    artifacts = linked.calls.requests(resolution_pb2.PutArtifactRequest)
     handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
     assert all(artifact.chunk.data.startswith(b"gemel sealed 1\n") for artifact in handles)

@@ -27,7 +27,6 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role, Side
-from gemel.common.rpc.client import Connection
 from gemel.common.rpc.transfer import Content
 from gemel.common.signatures import SignatureSet
 from gemel.common.signatures.layout import CODES, SAMPLES
@@ -61,7 +60,7 @@ from tests.e2e.deployment import (
     specification,
     variables_of,
 )
-from tests.e2e.recording import answered, contribution
+from tests.e2e.recording import Calls, contribution, recorded
 
 N, COMMON = 400, 200
 RULES = """\
@@ -134,7 +133,7 @@ class Linked:
     made: Deployment
     files: dict[Side, pl.DataFrame]
     services: dict[Side, CustodianService]
-    calls: list[tuple[Connection, Any, Any]]
+    calls: Calls
     steward: Steward
     runs: dict[str, str] = field(default_factory=dict)
 
@@ -155,10 +154,6 @@ class Linked:
         document: dict[str, Any] = json.loads(self.steward.report(project, self.runs[project]).text)
         return document
 
-    def requests(self, *kinds: type) -> list[Any]:
-        """What Carole received of some kinds of messages."""
-        return [request for _, request, _ in self.calls if isinstance(request, kinds)]
-
     @property
     def resolver(self) -> list[Any]:
         """Carole's answers to the coordinator."""
@@ -167,10 +162,8 @@ class Linked:
     def sent(self, project: str, artifact: Artifact) -> list[bytes]:
         """The contents of one kind that Carole received for a project."""
         by_root: dict[bytes, dict[int, bytes]] = {}
-        for _, request, _ in self.calls:
-            if not isinstance(request, resolution_pb2.PutArtifactRequest) or request.project != project:
-                continue
-            if request.artifact == artifact:
+        for request in self.calls.requests(resolution_pb2.PutArtifactRequest):
+            if (request.project, request.artifact) == (project, artifact):
                 by_root.setdefault(request.chunk.root, {})[request.chunk.index] = request.chunk.data
         return [b"".join(chunks[index] for index in sorted(chunks)) for chunks in by_root.values()]
 
@@ -207,8 +200,7 @@ class Linked:
     def uploaded(self, project: str, side: Side) -> tuple[SignatureSet, ...]:
         """The sets that Carole received of a custodian."""
         self.link(project)
-        sent = [(type(request).__name__, request) for _, request, _ in self.calls]
-        return contribution(sent, side, project)[1]
+        return contribution(self.calls, side, project)[1]
 
     def identifiers(self, project: str, side: Side) -> dict[str, list[str]]:
         """The custodian's own identifiers of the rows of each set of its upload, from its map."""
@@ -232,7 +224,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
         Deployment(tmp_path_factory.mktemp("coded"), TEXTS.values(), files) as made,
         pytest.MonkeyPatch.context() as patch,
     ):
-        calls = answered(patch)
+        calls = recorded(patch)
         services = made.start_all(worker=True)
         folder = made.made.parties["steward"]
         linker = made.made.members.in_role(Role.LINKER).identity
@@ -314,7 +306,7 @@ def test_codes_are_sent_beside_nothing_in_an_order_of_their_own(linked: Linked) 
 
 def test_the_answer_names_links_by_rows_of_codes_that_nothing_joins_to_the_pairs(linked: Linked) -> None:
     linked.link("passes")
-    artifacts = linked.requests(resolution_pb2.PutArtifactRequest)
+    artifacts = linked.calls.requests(resolution_pb2.PutArtifactRequest)
     handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert all(artifact.chunk.data.startswith(b"gemel sealed 1\n") for artifact in handles if artifact.chunk.index == 0)
     chunks = {
@@ -385,7 +377,7 @@ def test_carole_gets_no_codes_of_handles_and_no_handle(linked: Linked, project: 
     sealed = linked.sent(project, Artifact.RUN_ARTIFACT_HANDLES)
     assert len(sealed) == 2
     assert all(content.startswith(b"gemel sealed ") for content in sealed)
-    received = b"\0".join(request.SerializeToString() for _, request, _ in linked.calls)
+    received = linked.calls.sent()
     stored = [path.read_bytes() for path in linked.made.folders["carole"].rglob("*") if path.is_file()]
     assert sum(map(len, stored)) > 100_000
     for side in Side:
@@ -458,7 +450,7 @@ def test_no_labels_leave_a_custodian(linked: Linked) -> None:
     for project in ("passes", "apart"):
         linked.link(project)
     kinds = contribution_pb2.BeginUploadRequest, contribution_pb2.PutChunkRequest, resolution_pb2.PutArtifactRequest
-    wire = b"\0".join(request.SerializeToString() for request in linked.requests(*kinds))
+    wire = linked.calls.sent(*kinds)
     labels = long_labels("passes") | long_labels("apart")
     assert len(labels) > 10
     assert not any(label in wire for label in labels)

@@ -49,12 +49,12 @@ def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     texts = [TEXT.replace("results_days: 30", f"results_days: {days}") for days in (30, 20, 10)]
     made = deploy(*texts, files=people(400, 200, seed=3))
     made.processes("carole")
-    sent = recorded(monkeypatch)
+    calls = recorded(monkeypatch)
     for side in Side:
         made.start(side)
     _, status = made.link(TEXT)
     first = pairs_of(made, status.run)
-    before = b"".join(map(bytes, to_bytes(contribution(sent, Side.ALICE)[1])))
+    before = b"".join(map(bytes, to_bytes(contribution(calls, Side.ALICE)[1])))
 
     made.coordinator.amend(texts[1])
     made.coordinator.approve(PROJECT, digest_of(texts[1]))
@@ -62,11 +62,11 @@ def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     command = [sys.executable, "-m", "gemel.command", "alice", "decline", PROJECT, "--yes", "--reason"]
     command += ["what was sent is to be sent again", "--config", str(made.configs[Side.ALICE])]
     subprocess.run(command, capture_output=True, cwd=ROOT, timeout=120, check=True)
-    sent.clear()
+    calls.clear()
     made.coordinator.amend(texts[2])
     made.coordinator.approve(PROJECT, digest_of(texts[2]))
     made.wait_for(PROJECT, STATE.PROJECT_STATE_CONTRIBUTED)
-    assert b"".join(map(bytes, to_bytes(contribution(sent, Side.ALICE)[1]))) == before
+    assert b"".join(map(bytes, to_bytes(contribution(calls, Side.ALICE)[1]))) == before
     again = follow_run(made.coordinator, PROJECT, made.coordinator.start(PROJECT).run).run
     assert again != status.run
     second = pairs_of(made, again)
