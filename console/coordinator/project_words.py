@@ -38,7 +38,9 @@ def row(status: project_pb2.ProjectStatus) -> dict[str, Any]:
 
 def project_list(projects: Sequence[project_pb2.ProjectStatus], query: QueryParams, path: str) -> dict[str, Any]:
     """What the page of a list shows; `query` and `path` as `paged` takes them."""
-    ordered = sorted(projects, key=lambda each: (place_of(each.state), each.project))
+    ordered = sorted(
+        projects, key=lambda each: (place_of(each.state, is_awaited=each.state == S.PROJECT_STATE_HELD), each.project)
+    )
     return paged([row(each) for each in ordered], query, path)
 
 

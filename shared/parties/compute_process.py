@@ -18,7 +18,6 @@ from gemel.common.pki.members import Members
 from gemel.common.progress import Progress
 from gemel.common.rpc.client import CONTROL_SECONDS, Connection
 from gemel.common.rpc.status import passes
-from gemel.common.rpc.trust import Trust
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 from gemel.shared.parties.computing_screen import ComputingScreen
@@ -48,8 +47,6 @@ class Member(Protocol):
     def folder(self) -> PartyFolder: ...
     @property
     def members(self) -> Members: ...
-    @property
-    def trust(self) -> Trust: ...
     @property
     def log(self) -> LogReader: ...
 

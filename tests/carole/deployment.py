@@ -35,8 +35,9 @@ from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.signatures import SignatureSet, layout_of, to_bytes
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
-from gemel.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
-from gemel.common.wire.chunks import Chunk
+from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.custodian.encoding.records import encode_records
 from gemel.protos.linkage.v1 import (

@@ -25,7 +25,7 @@ from gemel.common.signatures.layout import (
 )
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.blocking import JointSpec
-from gemel.common.wire import Manifest
+from gemel.common.wire.manifest import Manifest
 from tests.specifications import heading
 
 TEXT = (

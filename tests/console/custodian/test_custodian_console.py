@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.alice.commands import app as alice_app
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Party, Side
 from gemel.common.specification import load_specification, specification_digest
@@ -289,11 +289,11 @@ def test_a_share_is_shown_in_counts(tmp_path) -> None:
 
 def test_it_listens_on_loopback_only_and_with_the_own_keys(make_world) -> None:
     world = make_world(approve=False)
-    result = CliRunner().invoke(alice_app, ["console", "--config", str(world.bob.config)])
+    result = CliRunner().invoke(app, ["alice", "console", "--config", str(world.bob.config)])
     assert isinstance(result.exception, GemelError)
     assert result.exception.code is ErrorCode.CERTIFICATE
-    typed = ["console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
-    result = CliRunner().invoke(alice_app, typed)
+    typed = ["alice", "console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
+    result = CliRunner().invoke(app, typed)
     assert isinstance(result.exception, GemelError)
     assert "listens on loopback only" in str(result.exception)
 
