@@ -121,6 +121,14 @@ def linked_people(files: Mapping[Side, pl.DataFrame], links: Mapping[Side, pl.Da
     return joined
 
 
+def pairs_of(links: Mapping[Side, pl.DataFrame]) -> set[tuple[str, str]]:
+    """Linked identifiers, Alice's and Bob's, by both custodians' shares, which must have the same links."""
+    alice, bob = (links[side].select("link_id", "identifier") for side in Side)
+    joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
+    assert joined.height == alice.height == bob.height
+    return set(joined.select("identifier", "identifier_bob").rows())
+
+
 def f1_of(joined: pl.DataFrame, matches: int) -> float:
     """F1 of `linked_people`, by the truth."""
     right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
@@ -321,8 +329,7 @@ class Deployment:
 
     def link(self, text: str) -> tuple[str, project_pb2.RunStatus]:
         """Link by a specification until both custodians have their shares; the project, and its run."""
-        project = self.create(text)
-        self.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        project = self.contributed(text)
         run = follow_run(self.coordinator, project, self.coordinator.start(project).run)
         self.received(project)
         return project, run
@@ -380,10 +387,11 @@ class Deployment:
 
     def eventually(self, condition: Callable[[], object], explain: Callable[[], str] = str) -> None:
         """Wait for a condition."""
-        end = time.monotonic() + SECONDS
+        end, pause = time.monotonic() + SECONDS, 0.02
         while not condition():
             assert time.monotonic() < end, f"it did not come about: {explain()}"
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(1.5 * pause, 0.2)  # a condition is mostly a call or two
 
     def _explained(self, project: str) -> str:
         reported = [f"{self.status(project)}"] + [f"{side}: {self.shown(side, project)}" for side in Side]

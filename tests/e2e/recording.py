@@ -15,7 +15,7 @@ from gemel.common.rpc.client import Connection
 from gemel.common.signatures import Layout, SignatureSet, from_bytes
 from gemel.common.wire.manifest import manifest_from_wire
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
-from tests.e2e.deployment import Deployment
+from tests.e2e.deployment import Deployment, pairs_of
 
 
 class Calls(list[tuple[Connection, Any, Any]]):
@@ -79,10 +79,7 @@ class Recorded:
     @property
     def links(self) -> set[tuple[str, str]]:
         """Pairs of identifiers, by the links' common names."""
-        alice, bob = (self.tables[side]["links"].select("link_id", "identifier") for side in Side)
-        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == alice.height == bob.height
-        return set(joined.select("identifier", "identifier_bob").rows())
+        return pairs_of({side: self.tables[side]["links"] for side in Side})
 
 
 def recorded_linkage(made: Deployment, text: str) -> Recorded:

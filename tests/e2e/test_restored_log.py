@@ -31,7 +31,7 @@ from tests.console.custodian.served import served
 from tests.custodian.conftest import Folder
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
-from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, specification
+from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, pairs_of, specification
 
 COMMON = 30
 RELEASED, ENDED, REFUSED = (specification(name, bits=256) for name in ("released", "ended", "refused"))
@@ -110,14 +110,10 @@ class Site:
     def links(self, project: str) -> set[tuple[str, str]]:
         """The persons of each link, by both custodians' shares."""
         named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
-        shares = {}
-        for side in Side:
-            links = pl.read_parquet(Path(self.made.shown(side, project).results) / "links.parquet")
-            people = self.files[side].select(pl.col(named[side]).alias("identifier"), TRUTH)
-            shares[side] = links.join(people, on="identifier", validate="1:1").select("link_id", TRUTH)
-        joined = shares[Side.ALICE].join(shares[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == shares[Side.ALICE].height == shares[Side.BOB].height
-        return set(joined.select(TRUTH, f"{TRUTH}_bob").iter_rows())
+        folders = {side: Path(self.made.shown(side, project).results) for side in Side}
+        pairs = pairs_of({side: pl.read_parquet(folder / "links.parquet") for side, folder in folders.items()})
+        alice, bob = (dict(self.files[side].select(named[side], TRUTH).iter_rows()) for side in Side)
+        return {(alice[one], bob[other]) for one, other in pairs}
 
 
 def follow_linkage_unit(site: Site) -> None:
