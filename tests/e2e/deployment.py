@@ -224,7 +224,7 @@ class Deployment:
                 retry_seconds=0.1,
             )
             # A request is repeated soon, so that a corrected file is soon noticed.
-            self.configs[side].write_text(text.replace("wait_seconds: 5 ", "wait_seconds: 0.3 "))
+            self.configs[side].write_text(text.replace("wait_seconds: 5 ", "wait_seconds: 1 "))
         self._opened = ExitStack()
         self._controls: dict[Side, Control] = {}
 
