@@ -27,7 +27,7 @@ FOLDERS = (*(path.name for path in (ROOT / "gemel").iterdir() if path.is_symlink
 
 def compile_modules(config: pytest.Config) -> None:
     """Compile the modules of which no compiled form is there, tests as pytest does; on all processors."""
-    if sys.dont_write_bytecode:
+    if sys.dont_write_bytecode or sys.platform != "linux":
         return
     files = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
     patterns = config.getini("python_files")

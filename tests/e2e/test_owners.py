@@ -10,13 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.deployment import Deployment, people, specification
+from tests.e2e.deployment import Deployment, people, specification, typed
 
 STATE = project_pb2.ProjectState
 BLOCKING = """\
@@ -28,10 +26,7 @@ release: {alice: pairs, bob: links, coordinator: statistics}
 
 
 def project(config: Path, *words: str) -> None:
-    """A coordinator's command; its error is raised."""
-    result = CliRunner().invoke(app, ["project", *words, "--config", str(config)])
-    if result.exception is not None:
-        raise result.exception
+    typed("project", *words, "--config", config)
 
 
 def refused(owner: str, config: Path, *words: str) -> None:
