@@ -22,7 +22,7 @@ from gemel.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, LinkPosterior, PatternCounts, fit_scheme
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork

@@ -16,7 +16,7 @@ from benchmarks._leakage_study import ABOVE_CHANCE, Line, Study
 from benchmarks._shared_attacks import BetweenFiles, by_levels, learnt, middles
 from benchmarks._shared_case import Case, compared
 from benchmarks._shared_views import gate_words, guessed, joined
-from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.output_bits import ComparedField, PairComparison

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from benchmarks import REPOSITORY
 from benchmarks._shared_arithmetic import RingParties, levels
-from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.common.sharing.arithmetic import Arithmetic
 from gemel.common.sharing.bit_slices import rows_of
 from gemel.common.sharing.compute_parties import ComputeParty

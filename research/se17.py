@@ -21,7 +21,7 @@ from scipy.stats import t as student
 
 from benchmarks import DOCS
 from gemel.carole.evaluation.classes import TiedClasses, tied_classes
-from gemel.carole.evaluation.curve import curve_of
+from gemel.carole.evaluation.link_quality import curve_of
 from gemel.carole.extended_latent import (
     AloneKey,
     ArrayPairs,
@@ -33,8 +33,7 @@ from gemel.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from gemel.carole.extended_latent.completion import saturated_counts
-from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
+from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records, saturated_counts
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
 from gemel.coordinator.demonstration.people.drivers import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables

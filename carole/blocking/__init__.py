@@ -7,8 +7,7 @@ that are too large.
 """
 
 from gemel.carole.blocking.candidates import AllPairs, AscendingPairs, Block, CandidatePairs, PairSource, Part
-from gemel.carole.blocking.rules import KeyedRule, Rule, ValueRule
-from gemel.carole.blocking.union import UnionPairs
+from gemel.carole.blocking.rules import KeyedRule, Rule, UnionPairs, ValueRule
 
 __all__ = [
     "AllPairs",

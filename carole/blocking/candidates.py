@@ -12,11 +12,120 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from gemel.carole.blocking.kernels import Blocks, all_pairs, block_pairs
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY
+
+
+@njit(nogil=True, cache=True)
+def all_pairs(start: int, stop: int, n_b: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    """Write the pairs `start` to `stop` of the whole product, B's rows varying fastest; return their number."""
+    i = start // n_b
+    j = start % n_b
+    n = stop - start
+    for k in range(n):
+        row_a[k] = i
+        row_b[k] = j
+        j += 1
+        if j == n_b:
+            j = 0
+            i += 1
+    return n
+
+
+class Blocks(NamedTuple):
+    """The blocks of a rule.
+
+    Attributes
+    ----------
+    ends : ndarray of int64, shape (n_blocks,)
+        Number of pairs in each block and all before it.
+    first_a, first_b : ndarray of int64, shape (n_blocks,)
+        Where each block begins in `order_a` and `order_b`.
+    size_a, size_b : ndarray of int64, shape (n_blocks,)
+        Rows in each block.
+    order_a, order_b : ndarray of int32, shape (n_rows,)
+        Row numbers in the order of the rule's keys.
+    """
+
+    ends: NDArray[np.int64]
+    first_a: NDArray[np.int64]
+    first_b: NDArray[np.int64]
+    size_a: NDArray[np.int64]
+    size_b: NDArray[np.int64]
+    order_a: NDArray[np.int32]
+    order_b: NDArray[np.int32]
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all blocks."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+
+@njit(nogil=True, cache=True)
+def block_pairs(
+    start: int,
+    stop: int,
+    rule: int,
+    blocks: Blocks,
+    keys_a: NDArray[np.uint64],
+    keys_b: NDArray[np.uint64],
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    mask: NDArray[np.uint32],
+) -> int:
+    """Write those of a rule's pairs `start` to `stop` that satisfy no earlier rule; return their number.
+
+    Parameters
+    ----------
+    start, stop : int
+        A stretch of the rule's pairs, block after block, B's rows varying fastest.
+    rule : int
+        Which rule it is, from 0.
+    blocks : Blocks
+        The blocks of the rule.
+    keys_a, keys_b : ndarray of uint64, shape (n_rows, n_rules)
+        Blocking keys of the rows under all rules.
+    row_a, row_b, mask : ndarray
+        Receive the pairs and the rules they satisfy; at least `stop - start` long.
+    """
+    n_rules = keys_a.shape[1]
+    n = 0
+    block = np.searchsorted(blocks.ends, start, side="right")
+    at = start
+    while at < stop:
+        before = blocks.ends[block - 1] if block > 0 else 0
+        end = min(stop, blocks.ends[block])
+        i = (at - before) // blocks.size_b[block]
+        j = (at - before) % blocks.size_b[block]
+        a = blocks.order_a[blocks.first_a[block] + i]
+        while at < end:
+            b = blocks.order_b[blocks.first_b[block] + j]
+            seen = False
+            for earlier in range(rule):
+                if keys_a[a, earlier] != 0 and keys_a[a, earlier] == keys_b[b, earlier]:
+                    seen = True
+                    break
+            if not seen:
+                satisfied = np.uint32(1) << np.uint32(rule)
+                for later in range(rule + 1, n_rules):
+                    if keys_a[a, later] != 0 and keys_a[a, later] == keys_b[b, later]:
+                        satisfied |= np.uint32(1) << np.uint32(later)
+                row_a[n] = a
+                row_b[n] = b
+                mask[n] = satisfied
+                n += 1
+            at += 1
+            j += 1
+            if j == blocks.size_b[block] and at < end:
+                j = 0
+                i += 1
+                a = blocks.order_a[blocks.first_a[block] + i]
+        block += 1
+    return n
+
 
 MAX_RULES = 32
 """Maximum number of rules in the bit mask of a pair."""
@@ -230,3 +339,71 @@ def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
     """The pairs from `start` up to `stop` of a rule, in parts of at most `size`."""
     for first in range(start, stop, size):
         yield Part(rule, first, min(first + size, stop))
+
+
+# The pairs of block-keyed mode, in which each rule has its own rows and a record is a different row under each rule.
+#
+# A rule's blocks hold rows of that rule only, and the keys of the other rules are tags, equal within a block where two
+# rows agree on the other rule too. So a pair is written by the first rule that it satisfies, with all rules it satisfies,
+# although it is not known which rows are the same record.
+
+
+class BlockKeyedPairs:
+    """The pairs of two sets within the blocks of their rule, but for those that satisfy an earlier rule.
+
+    Parameters
+    ----------
+    rule : int
+        The number of the rule whose rows these are.
+    keys_a, keys_b : sequence of ndarray of uint64
+        Per rule the keys of A's and of B's rows: digests of blocks for the rule itself, tags for the others.
+    start, stop : int
+        The stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the end.
+
+    Raises
+    ------
+    GemelError
+        PARAMETER if the arrays of a side differ in length.
+    """
+
+    def __init__(
+        self,
+        rule: int,
+        keys_a: Sequence[NDArray[np.uint64]],
+        keys_b: Sequence[NDArray[np.uint64]],
+        start: int = 0,
+        stop: int | None = None,
+    ) -> None:
+        self._rule, self._start = rule, start
+        self._blocks = blocks_of(keys_a[rule], keys_b[rule])
+        self._stop = self._blocks.n_pairs if stop is None else stop
+        self._keys_a, self._keys_b = by_row(keys_a), by_row(keys_b)
+
+    @property
+    def of_blocks(self) -> int:
+        """Pairs within all blocks of the two sets."""
+        return self._blocks.n_pairs
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of the stretch, those that satisfy an earlier rule among them."""
+        return self._stop - self._start
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the stretch into parts of at most `size` pairs."""
+        return stretches(self._rule, self._start, self._stop, size)
+
+    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
+        return block_pairs(
+            part.start, part.stop, part.rule, self._blocks, self._keys_a, self._keys_b, row_a, row_b, mask
+        )
+
+
+def shared_blocks(
+    rule: int, digests_a: NDArray[np.uint64], digests_b: NDArray[np.uint64], above: int
+) -> tuple[int, list[Block]]:
+    """The number of pairs within the blocks of two sets of a rule, and the blocks of more than `above` pairs."""
+    blocks = blocks_of(digests_a, digests_b)
+    large = np.flatnonzero(blocks.size_a * blocks.size_b > above)
+    return blocks.n_pairs, [Block(rule, int(blocks.size_a[k]), int(blocks.size_b[k])) for k in large]

@@ -16,9 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.carole.comparison.kernels import popcount
+from gemel.carole.comparison.kernels import levels_by_disagreement, popcount
 from gemel.carole.comparison.levels import DRAWN_AT_ONCE, read_only
-from gemel.carole.comparison.thresholds import levels_by_disagreement
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification.model.noise_tolerance import tolerant_bounds
 

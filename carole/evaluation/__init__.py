@@ -7,10 +7,18 @@ without, `decoys` from links to records of no person's; `quality_estimate` corre
 output.
 """
 
-from gemel.carole.evaluation.curve import PrecisionRecall, expected_precision_recall
-from gemel.carole.evaluation.link_quality import BestThreshold, Quality, best_threshold, quality
-from gemel.carole.evaluation.reliability import Calibration, calibration
-from gemel.carole.evaluation.truth import matching_pairs, number_of_matches
+from gemel.carole.evaluation.link_quality import (
+    BestThreshold,
+    Calibration,
+    PrecisionRecall,
+    Quality,
+    best_threshold,
+    calibration,
+    expected_precision_recall,
+    matching_pairs,
+    number_of_matches,
+    quality,
+)
 
 __all__ = [
     "BestThreshold",

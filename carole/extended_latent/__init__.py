@@ -16,18 +16,14 @@ Usual order of calls: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit
 """
 
 from gemel.carole.extended_latent.bayes_factor import AloneKey, ValueModel
-from gemel.carole.extended_latent.classes import Classes, KeptPairs
 from gemel.carole.extended_latent.compiled import BayesFactors
-from gemel.carole.extended_latent.em import ExtendedEM
+from gemel.carole.extended_latent.em import Classes, ExtendedEM, KeptPairs
 from gemel.carole.extended_latent.estimation import ValueFit
 from gemel.carole.extended_latent.explanation import Contribution, explain_pairs
-from gemel.carole.extended_latent.fit import ExtendedFit, fit_extended
-from gemel.carole.extended_latent.overfitting import Round
-from gemel.carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
-from gemel.carole.extended_latent.precision import PrecisionChoice
-from gemel.carole.extended_latent.refit import Refit, Refitted
+from gemel.carole.extended_latent.fit import ExtendedFit, Refit, Refitted, fit_extended
+from gemel.carole.extended_latent.precision import PrecisionChoice, Round
 from gemel.carole.extended_latent.settings import ExtendedSettings, Priors
-from gemel.carole.extended_latent.variables import Values, Variable
+from gemel.carole.extended_latent.variables import ArrayPairs, Pairs, Values, Variable, WeightedPairs
 
 __all__ = [
     "AloneKey",

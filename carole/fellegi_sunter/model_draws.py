@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.fellegi_sunter.dependence import EstimationMask
-from gemel.carole.fellegi_sunter.dependence.distribution import estimated
+from gemel.carole.fellegi_sunter.dependence.structure import estimated
 from gemel.carole.fellegi_sunter.estimation_mask import default_m, expected_levels, unidentified_fields, worth
 from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES

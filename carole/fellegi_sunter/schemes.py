@@ -30,8 +30,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Misfit
-from gemel.carole.fellegi_sunter.dependence.joint import JointModel
+from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel, Misfit
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.kernels import summed
 from gemel.carole.fellegi_sunter.model import Model, log2_ratios, probability

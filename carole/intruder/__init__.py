@@ -7,8 +7,7 @@ command, `gemel intrude`, reads the files; nothing is sent anywhere.
 """
 
 from gemel.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
-from gemel.carole.intruder.attack_assessment import assess
-from gemel.carole.intruder.dummies import with_dummies
+from gemel.carole.intruder.attack_assessment import assess, with_dummies
 from gemel.carole.intruder.files import AttackedFiles
 
 __all__ = ["AttackedFiles", "Suspicions", "assess", "extended_attack", "fellegi_sunter_attack", "with_dummies"]

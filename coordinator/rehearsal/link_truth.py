@@ -16,7 +16,7 @@ from gemel.carole.evaluation import (
     number_of_matches,
     quality,
 )
-from gemel.carole.evaluation.truth import UNKNOWN
+from gemel.carole.evaluation.link_quality import UNKNOWN
 from gemel.common.documents.evaluation_document import EvaluationDocument
 
 CURVE_POINTS = 400

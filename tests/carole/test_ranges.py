@@ -11,10 +11,8 @@ from hypothesis.extra.numpy import arrays
 from gemel.carole.assessment.inferred_values import expected_share
 from gemel.carole.assessment.largest_risk import by_frequency, ends
 from gemel.carole.assessment.measures import Measure, entry
-from gemel.carole.evaluation.check_field import false_links
-from gemel.carole.evaluation.checked_pairs import CheckedPairs
-from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
-from gemel.carole.evaluation.quality_estimate import corrected_claim
+from gemel.carole.evaluation.check_field import CheckedPairs, false_links
+from gemel.carole.evaluation.quality_estimate import DecoyCount, corrected_claim, precision_by_decoys
 from gemel.carole.fellegi_sunter.antecedents import same_person
 from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior

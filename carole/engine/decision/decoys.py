@@ -24,7 +24,7 @@ from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.evaluation.decoys import DecoyCount
+from gemel.carole.evaluation.quality_estimate import DecoyCount
 from gemel.carole.fellegi_sunter.link_posterior import group_means
 from gemel.carole.fellegi_sunter.model import probability as logistic
 

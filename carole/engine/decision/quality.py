@@ -11,10 +11,25 @@ from gemel.carole.engine.decision.bootstrap import Replicates
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPairs
-from gemel.carole.evaluation.check_field import SURE, FalseLinks, false_links, sure_links
-from gemel.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
-from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
-from gemel.carole.evaluation.quality_estimate import Claim, Interval, QualityEstimate, corrected_claim
+from gemel.carole.evaluation.check_field import (
+    FAR,
+    MISSING,
+    NEAR,
+    SAME,
+    SURE,
+    CheckedPairs,
+    FalseLinks,
+    false_links,
+    sure_links,
+)
+from gemel.carole.evaluation.quality_estimate import (
+    Claim,
+    DecoyCount,
+    Interval,
+    QualityEstimate,
+    corrected_claim,
+    precision_by_decoys,
+)
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.schemes import similarities

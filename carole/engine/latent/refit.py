@@ -24,7 +24,7 @@ from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.plan_parts import LatentPlan
 from gemel.carole.extended_latent import BayesFactors, Classes, Pairs, Refitted
 from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
-from gemel.carole.extended_latent.classes import kept as keep
+from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.fellegi_sunter import FittedScheme
 from gemel.carole.fellegi_sunter.dependence import Evidence
 from gemel.carole.fellegi_sunter.kernels import level_counts

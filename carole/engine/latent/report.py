@@ -12,7 +12,7 @@ from gemel.carole.engine.run.probability_classes import FEWEST
 from gemel.carole.engine.run.result import Explained, LatentResult, Linkage, ScoredPairs
 from gemel.carole.extended_latent import ExtendedFit, WeightedPairs
 from gemel.carole.extended_latent.explanation import explain_pairs
-from gemel.carole.extended_latent.refit import log_likelihood
+from gemel.carole.extended_latent.fit import log_likelihood
 from gemel.carole.fellegi_sunter import PatternCounts
 from gemel.risk.models import JointDistribution, JointVariable
 

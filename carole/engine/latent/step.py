@@ -33,8 +33,8 @@ from gemel.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from gemel.carole.extended_latent.classes import kept as keep
-from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.extended_latent.em import kept as keep
+from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.fellegi_sunter.model import probability
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.message_words import listed

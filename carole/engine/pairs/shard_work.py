@@ -15,8 +15,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
-from gemel.carole.blocking.candidates import Block
+from gemel.carole.blocking.candidates import Block, BlockKeyedPairs, shared_blocks
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import agreement
 from gemel.carole.engine.pairs.duplicates import equal_records

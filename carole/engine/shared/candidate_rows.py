@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.blocking import Block, Part
-from gemel.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
+from gemel.carole.blocking.candidates import BlockKeyedPairs, shared_blocks
 from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
 from gemel.carole.engine.pairs.shards import Unit, refuse_above_limit, shards_of, units_of
 from gemel.carole.engine.run.plan import LinkagePlan

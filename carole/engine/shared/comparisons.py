@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gemel.carole.comparison.crosswise import crosswise_bounds
-from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.plan_parts import FieldPlan
 from gemel.common.errors import ErrorCode, GemelError

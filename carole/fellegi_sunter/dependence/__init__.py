@@ -3,13 +3,10 @@
 `estimation` is the EM, `maximisation` its second step, `starting_classes` where it starts, `joint` the model.
 """
 
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
-from gemel.carole.fellegi_sunter.dependence.distribution import Distribution
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence, JointModel, Misfit, OutsideBlocks, misfits
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
-from gemel.carole.fellegi_sunter.dependence.evidence import Evidence
-from gemel.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
 from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
-from gemel.carole.fellegi_sunter.dependence.structure import Edge, EstimationMask, Structure, choose
+from gemel.carole.fellegi_sunter.dependence.structure import Distribution, Edge, EstimationMask, Structure, choose
 
 __all__ = [
     "Distribution",

@@ -24,8 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, rel_entr
 
-from gemel.carole.fellegi_sunter.dependence.kernels import class_expectation
-from gemel.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
+from gemel.carole.fellegi_sunter.dependence.kin_classes import (
+    PRIOR,
+    SMALLEST,
+    KinClasses,
+    class_expectation,
+    log_tables,
+)
 from gemel.carole.fellegi_sunter.kernels import summed
 from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT
 from gemel.carole.fellegi_sunter.prior import EXPECTATION_WORTH

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.comparison.kernels import disagreement_limits, levels_by_disagreement
 from gemel.carole.comparison.levels import (
     FieldComparison,
     equal_pairs,
@@ -17,7 +18,6 @@ from gemel.carole.comparison.levels import (
     level_distribution,
     level_table,
 )
-from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
 from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.carole.comparison import definition
 

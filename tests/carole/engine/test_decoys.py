@@ -26,8 +26,7 @@ from gemel.carole.engine.resolution.padded import conclude_padded
 from gemel.carole.engine.run.plan_parts import LatentPlan
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation.decoys import DecoyCount
-from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.evaluation.quality_estimate import DecoyCount, QualityEstimate
 from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.noise import NoiseKey

@@ -31,7 +31,7 @@ from gemel.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from gemel.carole.extended_latent.classes import kept as keep
+from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.fellegi_sunter.dependence import Evidence, fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.common.errors import ErrorCode, GemelError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.comparison import FieldComparison, level_distribution, level_table
-from gemel.carole.comparison.strings import levels_of, similarity_table
+from gemel.carole.comparison.levels import levels_of, similarity_table
 from gemel.carole.engine import (
     FieldPlan,
     LinkagePlan,

@@ -9,7 +9,7 @@ import pytest
 
 from gemel.carole.evaluation import expected_precision_recall
 from gemel.carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, fit_extended
-from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.fellegi_sunter import Estimation, fit_scheme
 from gemel.common.errors import GemelError
 from gemel.risk.models.divergence import jensen_shannon

@@ -9,8 +9,7 @@ import pytest
 
 from gemel.carole.fellegi_sunter import Estimation, PatternCounts, fit_scheme, linkage_draws
 from gemel.carole.fellegi_sunter.dependence import JointModel, KinClasses
-from gemel.carole.fellegi_sunter.dependence.distribution import estimated
-from gemel.carole.fellegi_sunter.dependence.structure import choose, independent
+from gemel.carole.fellegi_sunter.dependence.structure import choose, estimated, independent
 from gemel.carole.fellegi_sunter.estimation_mask import default_m, expected_levels
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks, draw_linkages

@@ -11,8 +11,7 @@ import pytest
 from gemel.carole.evaluation import calibration
 from gemel.carole.fellegi_sunter.model import match_probabilities
 from gemel.carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
-from gemel.carole.intruder.attack import FLOOR
-from gemel.carole.intruder.pairs import AllPairs
+from gemel.carole.intruder.attack import FLOOR, AllPairs
 from gemel.common.errors import GemelError
 from gemel.risk.identification.matching.claims import claim_best_of_each
 from tests.carole.intruder.releases import KEYS, LEVELS, NAMES, attacked, population

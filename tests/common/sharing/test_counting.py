@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
+from gemel.carole.comparison.kernels import disagreement_limits, levels_by_disagreement
 from gemel.common.sharing.bit_slices import difference_slices, rows_of, slices_of
 from gemel.common.sharing.circuits import all_ones, lockstep
 from gemel.common.sharing.counting import adder_plan, at_most, counted, less_than

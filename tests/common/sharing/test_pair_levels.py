@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
-from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.common.sharing.local_session import local_parties, together
 from gemel.common.sharing.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison
 from gemel.common.sharing.output_slices import output_slices

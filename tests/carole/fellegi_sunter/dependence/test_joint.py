@@ -9,7 +9,7 @@ from benchmarks.dependence import FIELDS, linked, neighbours
 from gemel.carole.evaluation import quality
 from gemel.carole.fellegi_sunter import FieldLevels, PatternCounts, fit
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks, fit_joint, misfits
-from gemel.carole.fellegi_sunter.dependence.maximisation import strangers_by_links
+from gemel.carole.fellegi_sunter.dependence.estimation import strangers_by_links
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 
