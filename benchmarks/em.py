@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemel.carole.comparison.counting import PatternCounter, merged
-from gemel.carole.engine.run.packing import Packing
+from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.fellegi_sunter import Estimation, FieldLevels, Model, PatternCounts, fit
 
 PART = 1 << 17

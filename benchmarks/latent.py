@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.run.parallel import in_order
+from gemel.carole.engine.run.resources import in_order
 from gemel.carole.evaluation.classes import tied_classes
 from gemel.carole.evaluation.link_quality import curve_of
 from gemel.carole.extended_latent import Values, Variable, fit_extended

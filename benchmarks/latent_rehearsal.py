@@ -21,7 +21,7 @@ from scipy import stats
 
 from benchmarks._in_process import KEY, persons, signed
 from gemel.carole.engine import LinkagePlan, Resources, compare, link
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.run.result import Linkage

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import KEY, MEMORY
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import expected_precision_recall

@@ -13,8 +13,7 @@ from gemel.carole.assessment.cell_risk import MODEL_CELLS
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.options import SEARCHED
 from gemel.carole.assessment.publication import BASE_CELLS
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.resources import MemoryBudget, Resources
 from gemel.common.specification.model.assessment import AssessmentSpec
 
 ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16

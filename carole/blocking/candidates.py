@@ -343,9 +343,9 @@ def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
 
 # The pairs of block-keyed mode, in which each rule has its own rows and a record is a different row under each rule.
 #
-# A rule's blocks hold rows of that rule only, and the keys of the other rules are tags, equal within a block where two
-# rows agree on the other rule too. So a pair is written by the first rule that it satisfies, with all rules it satisfies,
-# although it is not known which rows are the same record.
+# A rule's blocks hold rows of that rule only, and the keys of the other rules are tags, equal within a block where
+# two rows agree on the other rule too. So a pair is written by the first rule that it satisfies, with all rules it
+# satisfies, although it is not known which rows are the same record.
 
 
 class BlockKeyedPairs:

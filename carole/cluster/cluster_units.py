@@ -14,8 +14,7 @@ from gemel.carole.cluster.remote import WorkerFacts, carried_out, facts, forget,
 from gemel.carole.cluster.settings import CONNECT_SECONDS, TRIES, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
 from gemel.carole.engine.run.contribution import SetReference
-from gemel.carole.engine.run.memory import MemoryBudget, mebibytes
-from gemel.carole.engine.run.unit_pool import LostUnitError, UnitPool
+from gemel.carole.engine.run.resources import LostUnitError, MemoryBudget, UnitPool, mebibytes
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log, place_of
 

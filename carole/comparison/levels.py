@@ -32,10 +32,10 @@ from gemel.common.signatures.values import unpack_values
 
 # Comparison of values themselves, where Carole is trusted with them: Jaro and Jaro-Winkler similarity.
 #
-# With c characters in common (equal, and no further apart than half the longer string less one) and t half the number of
-# those that stand in another order, Jaro's similarity of strings of lengths x and y is
-# :math:`(c/x + c/y + (c - t)/c)/3`. Winkler adds a tenth of what is missing to 1 for each of up to four characters in
-# which the strings begin alike, where the similarity exceeds .7. Both are 1 for equal strings only.
+# With c characters in common (equal, and no further apart than half the longer string less one) and t half the number
+# of those that stand in another order, Jaro's similarity of strings of lengths x and y is :math:`(c/x + c/y + (c -
+# t)/c)/3`. Winkler adds a tenth of what is missing to 1 for each of up to four characters in which the strings begin
+# alike, where the similarity exceeds .7. Both are 1 for equal strings only.
 #
 # As with signatures, every pair of distinct values is compared once, and pairs of rows look their level up.
 

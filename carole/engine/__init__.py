@@ -10,8 +10,7 @@ from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.linking import link
 from gemel.carole.engine.linkage.local import compare
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan, RulePlan
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan, RulePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
 

@@ -99,8 +99,8 @@ def best_threshold(probability: NDArray[np.float64], is_match: NDArray[np.bool_]
 # The expected precision-recall curve and the area under it.
 #
 # Pairs of equal probability form one class, in which the order is arbitrary, so the curve through a class is the
-# expectation over its orders. With T0 matches among the n0 pairs before a class of n pairs with match share h,
-# the expected precision after k more is :math:`(T_0 + h k) / (n_0 + k)`, while recall rises by h / T a pair. The area is
+# expectation over its orders. With T0 matches among the n0 pairs before a class of n pairs with match share h, the
+# expected precision after k more is :math:`(T_0 + h k) / (n_0 + k)`, while recall rises by h / T a pair. The area is
 #
 # .. math:: \sum \frac{h}{T} \int_0^n \frac{T_0 + h k}{n_0 + k} dk
 #     = \sum \frac{h}{T} \left[ h n + (T_0 - h n_0) \log(1 + n / n_0) \right].

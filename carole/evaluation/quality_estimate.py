@@ -95,11 +95,11 @@ def corrected_claim(claim: float, claimed: NDArray[np.float64], true: NDArray[np
 
 # The share of false links from decoys: records that each custodian knows to be no person's.
 #
-# A decoy of A resembles A's records but has no match in B, so that it is linked as often as a person of A who is not in
-# B. With a rate r of links to decoys of A, and u people of A whose match is not in B, r u links are false; likewise of B.
-# But where a false link joins an absent person of A with an absent person of B, both see it. Of the links to decoys of A
-# that go to records without a link in the run, as large a share h of these as absent people have among such records is of
-# this kind, and counts half:
+# A decoy of A resembles A's records but has no match in B, so that it is linked as often as a person of A who is not
+# in B. With a rate r of links to decoys of A, and u people of A whose match is not in B, r u links are false;
+# likewise of B. But where a false link joins an absent person of A with an absent person of B, both see it. Of the
+# links to decoys of A that go to records without a link in the run, as large a share h of these as absent people have
+# among such records is of this kind, and counts half:
 #
 # .. math:: F = \sum_{s} r_s u_s (1 - \tfrac12 h_s), \qquad u_s = n_s - L + F - l,
 #

@@ -21,7 +21,8 @@ from gemel.carole.extended_latent.em import Classes, ExtendedEM, KeptPairs
 from gemel.carole.extended_latent.estimation import ValueFit
 from gemel.carole.extended_latent.explanation import Contribution, explain_pairs
 from gemel.carole.extended_latent.fit import ExtendedFit, Refit, Refitted, fit_extended
-from gemel.carole.extended_latent.precision import PrecisionChoice, Round
+from gemel.carole.extended_latent.overfitting import Round
+from gemel.carole.extended_latent.precision import PrecisionChoice
 from gemel.carole.extended_latent.settings import ExtendedSettings, Priors
 from gemel.carole.extended_latent.variables import ArrayPairs, Pairs, Values, Variable, WeightedPairs
 

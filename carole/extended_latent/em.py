@@ -18,12 +18,10 @@ from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.kernels import expectation, take
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Pairs, WeightedPairs, wrong
-from gemel.carole.fellegi_sunter.estimation_mask import expected_levels, unidentified_fields
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import Model
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import expected_levels, unidentified_fields
 from gemel.carole.fellegi_sunter.settings import RuleFields
-from gemel.carole.fellegi_sunter.u import shares, within_levels
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 

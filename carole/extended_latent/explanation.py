@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.extended_latent.bayes_factor import columns_of, log_agreement
 from gemel.carole.extended_latent.fit import ExtendedFit
-from gemel.carole.fellegi_sunter.patterns import MISSING
+from gemel.carole.fellegi_sunter.model import MISSING
 
 Kind = Literal["prior", "agreement", "rarity", "association"]
 

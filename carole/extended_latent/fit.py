@@ -23,12 +23,11 @@ from gemel.carole.extended_latent.em import (
     sampled_pairs,
 )
 from gemel.carole.extended_latent.estimation import ValueFit, estimate
-from gemel.carole.extended_latent.precision import Round, held_out, round_of
+from gemel.carole.extended_latent.overfitting import Round, held_out, round_of
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Pairs, Values, WeightedPairs, wrong
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from gemel.carole.fellegi_sunter.model import probability
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts, probability
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import RuleFields
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -37,9 +36,9 @@ from gemel.risk.models.fitted import FittedModel
 
 # Fellegi-Sunter's second estimate, made again beside the values.
 #
-# `em` estimates m with independent fields and each pair by itself. A linkage has more: fields that depend on each other,
-# kin, and records that have one match at most. Whoever knows of these gives `fit_extended` a `Refit`, which estimates the
-# whole model again with the values' Bayes factors as further evidence; u stays that of all pairs.
+# `em` estimates m with independent fields and each pair by itself. A linkage has more: fields that depend on each
+# other, kin, and records that have one match at most. Whoever knows of these gives `fit_extended` a `Refit`, which
+# estimates the whole model again with the values' Bayes factors as further evidence; u stays that of all pairs.
 
 
 @dataclass(frozen=True)

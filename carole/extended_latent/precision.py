@@ -18,20 +18,16 @@ the criteria.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.extended_latent.bayes_factor import ValueModel
 from gemel.carole.extended_latent.compiled import BayesFactors
-from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_records
-from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Values, WeightedPairs
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import FittedModel
 
 PRECISIONS = (1.0, 4.0, 16.0, 64.0, 256.0)
@@ -205,84 +201,6 @@ def _joint_part(values: Values) -> Values:
 #
 # The pairs are split in two by Alice's records, and a model estimated from each half is evaluated on the other by the
 # mean log probability of values it has not seen; the amount by which the model estimated from all pairs exceeds it is
-# over-fitting. With repeated estimation the weights themselves come from an earlier round's model, which has seen both
-# halves, so from the second round on the figure is too low; expected matches that grow from round to round are the other
-# sign.
-
-
-@dataclass(frozen=True)
-class Round:
-    """One estimation of the value model.
-
-    Attributes
-    ----------
-    records
-        Expected matches and training records that it was estimated from.
-    dependences
-        Edges of its graph.
-    bits, bits_held_out
-        Mean log2 probability of the known values of an expected match: by the model estimated from all pairs, and by
-        one estimated from the other half of the pairs. NaN where there were too few pairs to split.
-    moved
-        Jensen-Shannon divergence from the round before, in bits; NaN in the first.
-    matches
-        Expected matches after EM beside this model.
-    """
-
-    records: float
-    dependences: int
-    bits: float
-    bits_held_out: float
-    moved: float
-    matches: float
-
-    @property
-    def overfit(self) -> float:
-        """By how much the model fits its own pairs better than others, in bits a match."""
-        return self.bits - self.bits_held_out
-
-
-def held_out(
-    values: Values,
-    fitted: ValueFit,
-    weighted: WeightedPairs,
-    settings: ExtendedSettings,
-    training: NDArray[np.int32] | None = None,
-) -> tuple[float, float]:
-    """Mean log2 probability of an expected match, by a model estimated with it and by one estimated without it.
-
-    Notes
-    -----
-    Two more estimations, each of half the pairs.
-    """
-    if fitted.model.match is None:
-        return math.nan, math.nan
-    inside = _bits(values, fitted.model.match, weighted)
-    rng = np.random.default_rng(settings.seed)
-    half = rng.permutation(values.n_a)[weighted.row_a] % 2
-    parts = [
-        WeightedPairs(weighted.row_a[half == h], weighted.row_b[half == h], weighted.weight[half == h]) for h in (0, 1)
-    ]
-    if min(part.total for part in parts) < 1:
-        return inside, math.nan
-    settings = replace(settings, precision=fitted.precision)
-    outside = 0.0
-    for matches_behind_m, tried_on in (parts, parts[::-1]):
-        model = estimate(values, matches_behind_m, settings, training).model.match
-        if model is not None:
-            outside += _bits(values, model, tried_on) * tried_on.total / weighted.total
-    return inside, outside
-
-
-def round_of(fitted: ValueFit, before: ValueFit | None, bits: tuple[float, float], matches: float, seed: int) -> Round:
-    """The report of a round."""
-    moved = math.nan
-    if before is not None and fitted.model.match is not None and before.model.match is not None:
-        rng = np.random.default_rng(seed)
-        moved = jensen_shannon(fitted.model.match, before.model.match, limit=2**18, rng=rng, samples=20_000).bits
-    return Round(fitted.records, len(fitted.dependences), *bits, moved, matches)
-
-
-def _bits(values: Values, model: FittedModel, weighted: WeightedPairs) -> float:
-    data = match_records(values, weighted)
-    return float(np.average(model.log_marginal(data.records), weights=data.weights)) / math.log(2.0)
+# over-fitting. With repeated estimation the weights themselves come from an earlier round's model, which has seen
+# both halves, so from the second round on the figure is too low; expected matches that grow from round to round are
+# the other sign.

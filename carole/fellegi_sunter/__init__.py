@@ -8,14 +8,12 @@ match weights into link probabilities under an assignment (`one_to_one`; `prior`
 dependent fields and classes of kin. `standard_errors` has those of m, u and p.
 """
 
-from gemel.carole.fellegi_sunter.assignment import optimal_assignment
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
-from gemel.carole.fellegi_sunter.model import Model, match_probabilities, match_weights
+from gemel.carole.fellegi_sunter.link_rule import assigned, optimal_assignment, within_rate
+from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, match_probabilities, match_weights
 from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
-from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
 from gemel.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme, scheme_named
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields

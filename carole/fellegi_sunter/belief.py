@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.estimation_mask import default_m
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import Model
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import default_m
 from gemel.carole.fellegi_sunter.settings import Estimation
-from gemel.carole.fellegi_sunter.u import shares, within_levels
 
 
 def believed_model(

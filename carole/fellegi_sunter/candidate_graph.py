@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -103,3 +107,88 @@ def _ranks(label: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int64], 
     rank = np.empty(len(label), dtype=np.int32)
     rank[nodes] = np.arange(len(label), dtype=np.int32)
     return first, rank
+
+
+class Messages(NamedTuple):
+    """Weights and messages of each edge, in the graph's order; each of shape (n_edges,).
+
+    Parameters
+    ----------
+    weight : ndarray of float64
+    to_a, to_b : ndarray of float64
+        Message to the edge's record of A, and of B.
+    """
+
+    weight: NDArray[np.float64]
+    to_a: NDArray[np.float64]
+    to_b: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How far messages have come.
+
+    Parameters
+    ----------
+    expected_links : float
+        Sum of the links' probabilities.
+    rounds : int
+        Rounds of messages.
+    unsettled : int
+        Records whose messages still changed when they were stopped.
+    worked_out : float
+        Terms worked out, some nanoseconds each: the cost.
+    """
+
+    expected_links: float
+    rounds: int
+    unsettled: int = 0
+    worked_out: float = 0.0
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """Marginal probabilities of links.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n_pairs,)
+        Of each link, in the order of the caller's arrays.
+    log_weight_sum : float
+        Logarithm of the summed weights of all matchings, the empty one weighing 1; where messages approximate, Bethe's.
+    """
+
+    probability: NDArray[np.float64]
+    log_weight_sum: float
+
+
+RANGE = 1 << 18
+"""Elements of a part."""
+
+Result = TypeVar("Result")
+
+
+def ranges(first: NDArray[np.integer]) -> list[slice]:
+    """Parts of a sequence of which each has about `RANGE` of what its elements have; one at least.
+
+    Parameters
+    ----------
+    first : ndarray of int, shape (n + 1,)
+        Ascending from 0: where what each element has begins, and the end.
+    """
+    cuts = np.searchsorted(first[:-1], np.arange(0, max(int(first[-1]), 1), RANGE))
+    found = [slice(begin, end) for begin, end in pairwise(np.unique([0, *cuts, len(first) - 1]).tolist())]
+    return found or [slice(0, 0)]
+
+
+def equal_ranges(n: int) -> list[slice]:
+    """Parts of a sequence of `n` elements; one at least."""
+    return [slice(begin, min(begin + RANGE, n)) for begin in range(0, max(n, 1), RANGE)]
+
+
+def in_ranges(parts: list[slice], threads: int, work: Callable[[slice], Result]) -> list[Result]:
+    """What work on each of some parts gives, in their order."""
+    if threads == 1 or len(parts) < 2:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(threads, thread_name_prefix="ranges") as pool:
+        return list(pool.map(work, parts))

@@ -20,22 +20,36 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.estimation_mask import (
+from gemel.carole.fellegi_sunter.model import (
+    History,
+    Model,
+    PatternCounts,
+    corrected,
+    expectation,
+    shares,
+    within_levels,
+)
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import (
     check_rules,
     default_m,
     identified_bits,
+    not_identified,
     starting_m,
     unidentified_fields,
+    warnings_of,
+    why_not_identified,
 )
-from gemel.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
-from gemel.carole.fellegi_sunter.kernels import expectation
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import History, Model
-from gemel.carole.fellegi_sunter.model_warnings import warnings_of
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
 from gemel.common.errors import GemelError, parameter
+
+# Whether the counts determine the parameters.
+#
+# One field alone never does: its levels are distributed as p m + (1 - p) u, and any split of that mixture fits as
+# well. Two fields determine m and p when u is known, but not when u is estimated from the same pairs: the
+# table of two fields minus the product of its margins is p / (1 - p) times an outer product, which fixes m - r up to
+# a factor only. Three fields do, unless some of them are constant or the match class is the same as the other.
+
 
 PLAIN_STEPS = 10
 """EM steps before the first extrapolation: most linkages have converged by then."""

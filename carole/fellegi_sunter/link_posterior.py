@@ -17,12 +17,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.antecedents import SURE, same_person
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
+from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
+from gemel.carole.fellegi_sunter.entities import SURE, same_person
 from gemel.carole.fellegi_sunter.link_rule import Assignment
-from gemel.carole.fellegi_sunter.messages import Beliefs, Settled
 from gemel.carole.fellegi_sunter.one_to_one import TOLERANCE, Competition, check_pairs
-from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners, beta_parameters
+from gemel.carole.fellegi_sunter.prior import (
+    BetaBipartite,
+    BetaPartners,
+    LinkProbabilities,
+    at_implied_number,
+    beta_parameters,
+)
 from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
 from gemel.common.progress import StageProgress
 

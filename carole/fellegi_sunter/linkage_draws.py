@@ -19,9 +19,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress

@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from gemel.carole.fellegi_sunter.dependence import EstimationMask
 from gemel.carole.fellegi_sunter.dependence.structure import estimated
-from gemel.carole.fellegi_sunter.estimation_mask import default_m, expected_levels, unidentified_fields, worth
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts, corrected, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import (
+    FEW_MATCHES,
+    default_m,
+    expected_levels,
+    unidentified_fields,
+    worth,
+)
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
-from gemel.carole.fellegi_sunter.u import corrected, within_levels
 
 
 @dataclass(frozen=True)

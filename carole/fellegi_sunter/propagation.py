@@ -32,8 +32,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
-from gemel.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
+from gemel.carole.fellegi_sunter.candidate_graph import (
+    Beliefs,
+    CandidateGraph,
+    Messages,
+    Settled,
+    by_node,
+    equal_ranges,
+    in_ranges,
+    ranges,
+)
 from gemel.carole.fellegi_sunter.propagation_kernels import (
     balance,
     exchange,
@@ -42,7 +50,6 @@ from gemel.carole.fellegi_sunter.propagation_kernels import (
     sum_weak,
     weak_probabilities,
 )
-from gemel.carole.fellegi_sunter.ranges import equal_ranges, in_ranges, ranges
 
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are limited to e to this power, above any evidence, so that their products stay in range."""

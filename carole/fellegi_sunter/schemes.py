@@ -32,9 +32,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel, Misfit
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.kernels import summed
-from gemel.carole.fellegi_sunter.model import Model, log2_ratios, probability
-from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability, summed
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
 from gemel.common.documents.result_warning import ResultWarning, result_warning

@@ -31,12 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from gemel.carole.fellegi_sunter.estimation_mask import expected_levels, identified_bits, unidentified_fields, worth
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import Model
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import expected_levels, identified_bits, unidentified_fields, worth
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
-from gemel.carole.fellegi_sunter.u import shares, within_levels
 
 Floats = NDArray[np.float64]
 

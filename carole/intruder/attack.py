@@ -18,8 +18,8 @@ from gemel.carole.extended_latent.settings import P
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
 from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.model import probability as logistic
-from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.settings import U
 from gemel.carole.intruder.files import AttackedFiles
 from gemel.common.documents.result_warning import ResultWarning, result_warning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.store import Store
 from gemel.common.parties import Side

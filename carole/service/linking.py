@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gemel.carole.assessment import combine, near_copies_warnings
 from gemel.carole.engine import link
-from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.decision.decoys import records_and_decoys
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.linkage.near_copies import near_copies
 from gemel.carole.engine.run.resources import Resources

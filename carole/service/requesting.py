@@ -15,7 +15,7 @@ from gemel.carole.assessment import near_copies_warnings
 from gemel.carole.engine import Contribution, compare
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.near_copies import near_copies
-from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.pairs.sharded_pairs import request_order
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of

@@ -23,8 +23,7 @@ from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.near_copies import near_copies
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
 from gemel.carole.engine.resolution.resolution_request import unpack_request
-from gemel.carole.engine.resolution.resolution_result import unpack_result
-from gemel.carole.engine.resolution.result_check import check_result
+from gemel.carole.engine.resolution.resolution_result import check_result, unpack_result
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.engine.shared.comparing import compare_opened

@@ -31,7 +31,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.carole.engine.resolution.shown_pairs import ShownPairs, shown_pairs
+from gemel.carole.engine.resolution.padded import ShownPairs, shown_pairs
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from gemel.common.documents.statistics_document import StatisticsDocument

@@ -46,8 +46,7 @@ from gemel.common.rpc.status import for_others, passes
 from gemel.common.specification import load_specification
 
 if TYPE_CHECKING:
-    from gemel.carole.engine.run.resources import Resources
-    from gemel.carole.engine.run.unit_pool import UnitPools
+    from gemel.carole.engine.run.resources import Resources, UnitPools
     from gemel.carole.service.computing import Computing
 
 POLL_SECONDS = 0.2

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.decision.decoys import records_and_decoys
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.specified import plan_of, refuse_unidentified

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
-from gemel.carole.engine.run.memory import mebibytes
+from gemel.carole.engine.run.resources import mebibytes
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.custodian_cost import CustodianCost

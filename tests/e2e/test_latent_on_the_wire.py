@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gemel.carole.engine.run.archive import unpacked
+from gemel.carole.engine.run.contribution import unpacked
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.rpc.client import Connection

@@ -13,9 +13,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.run.archive import malformed
+from gemel.carole.engine.run.contribution import malformed, n_distinct
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.engine.run.row_numbers import n_distinct
 from gemel.common.errors import GemelError
 
 GROUP = 20

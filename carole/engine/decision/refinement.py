@@ -14,8 +14,8 @@ from gemel.carole.engine.run.result import ScoredPatterns
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
 from gemel.carole.fellegi_sunter.belief import believed_model
 from gemel.carole.fellegi_sunter.dependence import Evidence, OutsideBlocks, fit_joint
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
 from gemel.common.progress import StageProgress
 

@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.decision.quality import claim_of
-from gemel.carole.engine.documents.insights import examples, shown_threshold, thresholds, unlinkable
-from gemel.carole.engine.documents.model_section import floats, model_section
-from gemel.carole.engine.run.effect_of_values import LatentEffect
+from gemel.carole.engine.documents.insights import (
+    examples,
+    floats,
+    model_section,
+    shown_threshold,
+    thresholds,
+    unlinkable,
+)
+from gemel.carole.engine.run.contribution import n_distinct
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.probability_classes import FEWEST
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.run.result import LatentResult, Linkage
-from gemel.carole.engine.run.row_numbers import n_distinct
+from gemel.carole.engine.run.result import FEWEST, LatentEffect, LatentResult, Linkage
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
-from gemel.carole.engine.pairs.duplicates import MANY_ALLOWED
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
+from gemel.carole.engine.pairs.selection import MANY_ALLOWED, FieldsPresent
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.fellegi_sunter import PatternCounts
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks

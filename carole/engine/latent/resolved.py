@@ -13,21 +13,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
 from gemel.carole.engine.decision.refinement import worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.values import check_variables, values_of
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.inputs.files import check_variables, values_of
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.step import extended
 from gemel.carole.engine.pairs.selection import choose_patterns
-from gemel.carole.engine.run.memory import KEPT_BYTES, MemoryBudget
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.contribution import n_distinct
+from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
+from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.extended_latent import ArrayPairs
 from gemel.common.progress import Progress
 from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.specification import Specification
+from gemel.risk.models import JointDistribution
 
 UNLIMITED = 1 << 62
 """Bytes: the resolver has no limit but its machine's memory."""
@@ -101,3 +104,30 @@ def _places(rows: Rows, others: Rows) -> NDArray[np.int64]:
     (given, own) = (a.astype(np.int64) << 32 | b for a, b in (rows, others))
     order = np.argsort(given)
     return order[np.searchsorted(given[order], own)].astype(np.int64)
+
+
+# The joint distribution as a resolver reports it to Carole: of many links, or not at all.
+#
+# Carole names the pairs that it is estimated from. Were it reported of a request of one pair, she would read that
+# pair's codes from it to the last variable: however faint one observation is beside the prior, exact probabilities
+# show which cell it raised. She has both rows' signatures, which must stay apart from codes (`benchmarks leakage`,
+# section latent).
+
+
+def of_few_links(linkage: Linkage) -> bool:
+    """Whether the links are of fewer than `GROUP` records of one of the files.
+
+    Records and not links: where a record may have several, they would all be of one.
+    """
+    pairs, links = linkage.pairs, linkage.links
+    return min(n_distinct(pairs.row_a[links]), n_distinct(pairs.row_b[links])) < GROUP
+
+
+def reported_joint(linkage: Linkage, spec: Specification) -> JointDistribution | None:
+    """The joint distribution for Carole; None if it is neither released nor assessed, or of few links.
+
+    Training records do not make up for links: Carole has them, and would find what the pairs added.
+    """
+    if linkage.latent is None or not spec.joint_reported or of_few_links(linkage):
+        return None
+    return linkage.latent.joint

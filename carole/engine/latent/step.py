@@ -12,17 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.engine.decision.estimated import rule_fields, scored_patterns
-from gemel.carole.engine.decision.links import decide
+from gemel.carole.engine.decision.estimated import decide, rule_fields, scored_patterns
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from gemel.carole.engine.latent.refit import KEPT_BYTES, RunRefit, by_itself
+from gemel.carole.engine.latent.refit import KEPT_BYTES, NOTHING_KNOWN, KnownRecords, RunRefit, by_itself
 from gemel.carole.engine.latent.report import latent_result
-from gemel.carole.engine.pairs.duplicates import duplicates
-from gemel.carole.engine.pairs.unlinkable import best_possible
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.pairs.selection import best_possible, duplicates
+from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
+from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
 from gemel.carole.extended_latent import (
     ArrayPairs,

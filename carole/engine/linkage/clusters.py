@@ -13,13 +13,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.inputs.value_frequencies import rarity
+from gemel.carole.engine.inputs.files import rarity
 from gemel.carole.engine.linkage.one_file import deduplicate
-from gemel.carole.engine.pairs.vectors import ComparisonVectors
-from gemel.carole.engine.run.memory import KEPT_BYTES
-from gemel.carole.engine.run.packing import Packing
+from gemel.carole.engine.pairs.stream import ComparisonVectors
+from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
 from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, same_entity
 from gemel.carole.fellegi_sunter.model import probability as logistic

@@ -1,8 +1,4 @@
-"""The link of two whole files: of records, or of persons where files have several records of one.
-
-A run compares and estimates (`local`) and decides (`conclusion`). Here is what goes before and after it: records of a
-file that count as one person, decoys that are no records, and the extended latent step.
-"""
+"""The link of two whole files: of records, or of the persons that several records of a file are."""
 
 from __future__ import annotations
 
@@ -12,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 
 from gemel.carole.engine.decision.conclusion import conclude
-from gemel.carole.engine.decision.decoy_pairs import decoys_of_files, records_and_decoys
-from gemel.carole.engine.inputs.whole_files import WholeFiles
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.decision.decoys import decoys_of_files, records_and_decoys
+from gemel.carole.engine.inputs.files import WholeFiles
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.clusters import both_persons, with_entities
 from gemel.carole.engine.linkage.local import Run
-from gemel.carole.engine.pairs.duplicates import copies
+from gemel.carole.engine.pairs.selection import copies
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage

@@ -17,30 +17,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.decision.decoy_pairs import WeightedPairs
+from gemel.carole.engine.decision.decoys import WeightedPairs
 from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
 from gemel.carole.engine.decision.refinement import worth_keeping
-from gemel.carole.engine.inputs.block_keyed_files import BlockKeyedFiles
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.value_frequencies import rarity
-from gemel.carole.engine.inputs.values import values_of
-from gemel.carole.engine.inputs.whole_files import WholeFiles
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.inputs.files import BlockKeyedFiles, WholeFiles, rarity, values_of
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.step import extended
-from gemel.carole.engine.pairs.check_agreement import CheckAgreement
-from gemel.carole.engine.pairs.linkage_input import BothSets, ComparedPairs, LinkageInput
-from gemel.carole.engine.pairs.outside_blocks import selected_outside
+from gemel.carole.engine.pairs.check_agreement import CheckAgreement, selected_outside
+from gemel.carole.engine.pairs.linkage_input import ComparedPairs, LinkageInput
+from gemel.carole.engine.pairs.preparation import BothSets
 from gemel.carole.engine.pairs.run_warnings import run_warnings
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
 from gemel.carole.engine.pairs.stream import KeptPairs, StreamedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.memory import KEPT_BYTES, MemoryBudget
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget, Resources, RunContext, UnitPool
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.engine.run.run_context import RunContext
-from gemel.carole.engine.run.unit_pool import UnitPool
 from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
@@ -240,3 +234,9 @@ def _require_all(kept: KeptPairs, count: NDArray[np.int64], selected: NDArray[np
 
 def _quiet(fraction: float) -> None:
     """No progress."""
+
+
+# The link of two whole files: of records, or of persons where files have several records of one.
+#
+# A run compares and estimates (`local`) and decides (`conclusion`). Here is what goes before and after it: records of a
+# file that count as one person, decoys that are no records, and the extended latent step.

@@ -25,14 +25,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.pairs.sample_groups import pairs_in_groups
-from gemel.carole.engine.pairs.vectors import ComparisonVectors
-from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.packing import Packing
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan
-from gemel.carole.engine.run.row_numbers import row_numbers
-from gemel.carole.engine.run.run_context import packing_of
+from gemel.carole.engine.pairs.preparation import pairs_in_groups
+from gemel.carole.engine.pairs.stream import ComparisonVectors
+from gemel.carole.engine.run.contribution import Contribution, Packing, row_numbers
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.carole.engine.run.resources import packing_of
 from gemel.common.signatures.layout import GROUPS
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 

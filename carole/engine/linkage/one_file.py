@@ -1,9 +1,9 @@
 """Duplicates inside one file: its pairs of records compared once each, and the persons that they make.
 
 A file is linked with itself, the earlier record of a pair in the place of Alice's and the later one in that of Bob's.
-A record is a copy of one earlier record at most (`antecedents`), which is the assignment one_to_many, and so m, u, p
+A record is a copy of one earlier record at most (`persons`), which is the assignment one_to_many, and so m, u, p
 and the dependence of fields are estimated as between two files, with the same protection against households; and a pair
-that may be of kin as well as of one person is judged by the personal fields in the end (`own_kin`).
+that may be of kin as well as of one person is judged by the personal fields in the end (`without_kin`).
 
 The n (n - 1) / 2 pairs of n records are as many as those of two files of (n - 1) / 2 and of n records, which is what
 the model is given; the prior of the number of copies is then that of n records with (n - 1) / 2 candidates each. For
@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.conclusion import conclude
-from gemel.carole.engine.inputs.whole_files import WholeFiles
+from gemel.carole.engine.inputs.files import WholeFiles
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs
-from gemel.carole.fellegi_sunter.antecedents import persons
-from gemel.carole.fellegi_sunter.own_kin import without_kin
+from gemel.carole.fellegi_sunter.entities import persons, without_kin
 from gemel.common.progress import Progress
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 

@@ -11,18 +11,13 @@ from numpy.typing import NDArray
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.blocking.candidates import Block
 from gemel.carole.comparison.counting import Counts
+from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan
-from gemel.carole.engine.run.run_context import RunContext
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.carole.engine.run.resources import RunContext
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.progress import StageProgress
-from gemel.common.signatures.signature_sets import SignatureSet
-
-BothSets = tuple[SignatureSet, SignatureSet]
-"""Alice's and Bob's."""
 
 
 class Blocked(Protocol):

@@ -14,6 +14,7 @@ from gemel.common.documents.result_warning import ResultWarning, result_warning
 LARGE_BLOCK = 1_000_000
 """Pairs above which a block gets a warning."""
 
+
 MANY_MISSING = 0.5
 """Share of rows without a value above which a field gets a warning."""
 

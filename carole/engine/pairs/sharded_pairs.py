@@ -5,6 +5,7 @@ Nothing of a contribution is held but the sets of the units under way. What need
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -14,21 +15,32 @@ from numpy.typing import NDArray
 
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, Tally
+from gemel.carole.engine.pairs.check_agreement import SampledAgreement
+from gemel.carole.engine.pairs.preparation import Samples
 from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
-from gemel.carole.engine.pairs.sample_groups import Samples
-from gemel.carole.engine.pairs.sampled_agreement import SampledAgreement
-from gemel.carole.engine.pairs.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
-from gemel.carole.engine.pairs.shards import Shard, ShardReference, Unit, refuse_above_limit, shards_of, units_of
+from gemel.carole.engine.pairs.selection import FieldsPresent, summed_fields_present
+from gemel.carole.engine.pairs.shards import (
+    Shard,
+    ShardReference,
+    Unit,
+    UnitReference,
+    count_unit,
+    digest_of_blocks,
+    keep_unit,
+    record_facts,
+    refuse_above_limit,
+    shard_size,
+    shards_of,
+    units_of,
+)
 from gemel.carole.engine.pairs.stream import KeptPairs, PairStream, joined
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent, summed_fields_present
-from gemel.carole.engine.run.blocks_by_size import BlocksBySize
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.parallel import in_order
-from gemel.carole.engine.run.run_context import RunContext
-from gemel.carole.engine.run.unit_pool import LostUnitError
+from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.bulk import numbers
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import SetLayout
+from gemel.common.suite import Suite
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -200,3 +212,40 @@ def _lost(place: str, error: LostUnitError) -> GemelError:
         got=str(error),
         remedy="see the logs of the workers: one that was killed needs more memory",
     )
+
+
+# The order in which candidate pairs are sent to custodians and resolver: it discloses nothing, and can be had again.
+#
+# Carole finds pairs block by block, and their order would disclose which are of one block. They are sent in a
+# pseudo-random order, whose key is a digest of the blocks' keyed digests of both files: none of the parties who receive
+# the pairs has these of both. The same contributions and the same pairs have the same order, so that all sums over them
+# are made in the same order too, and a run can be repeated to the last bit.
+
+
+_VERSION = b"gemel request order 1"
+
+
+def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> NDArray[np.int64]:
+    """Which kept pair comes at each place of a request: int64, shape (n_kept,).
+
+    Parameters
+    ----------
+    a, b : Contribution
+        The two contributions.
+    kept : KeptPairs
+        The candidate pairs; another choice of them has another order.
+    suite : Suite
+        Of the specification.
+
+    Notes
+    -----
+    SHA-256 of 8 bytes for each row, and a sort of the pairs.
+    """
+    digest = hashlib.sha256(_VERSION)
+    for part in (a, b):
+        for number in range(len(part.sets)):
+            digest.update(part.sets[number].rows.to_bytes(8, "little") + digest_of_blocks(part, number))
+    for which in (kept.row_a, kept.row_b, kept.pattern):
+        digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
+    place = np.arange(len(kept.pattern))
+    return np.argsort(numbers(digest.digest(), place, suite=suite), kind="stable").astype(np.int64)

@@ -8,10 +8,9 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.pairs.sample_groups import pairs_of_groups
-from gemel.carole.engine.run.memory import MemoryBudget
+from gemel.carole.engine.pairs.preparation import pairs_of_groups
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.run_context import packing_of
+from gemel.carole.engine.run.resources import MemoryBudget, packing_of
 from gemel.carole.engine.shared.candidate_rows import CandidateRows, Contributions, row_words, rows_of_unit
 from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.carole.engine.shared.opened_levels import OpenedRun, lacking_fields, opened_pairs

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gemel.carole.comparison.crosswise import crosswise_bounds
 from gemel.carole.comparison.kernels import disagreement_limits
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.sharing.output_bits import ComparedField, Exchange, PairComparison
 from gemel.common.signatures.layout import SetLayout

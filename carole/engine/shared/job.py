@@ -25,9 +25,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.run.blocks_by_size import BlocksBySize
-from gemel.carole.engine.run.memory import MemoryBudget
 from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.resources import BlocksBySize, MemoryBudget
 from gemel.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows, rows_of_side
 from gemel.carole.engine.shared.compared_rows import ComparedRows, compared_rows
 from gemel.carole.engine.shared.opened_levels import OpenedRun, agreement_of

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
 from gemel.carole.engine.pairs.run_warnings import without_key_warnings
+from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, table_of
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
-from gemel.carole.engine.run.blocks_by_size import BlocksBySize
-from gemel.carole.engine.run.packing import Packing
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan
-from gemel.carole.engine.run.run_context import RunContext
+from gemel.carole.engine.run.contribution import Packing
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.carole.engine.run.resources import BlocksBySize, RunContext
 from gemel.carole.engine.shared.opened_levels import OpenedRun, packed_vectors
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
 from gemel.common.documents.result_warning import ResultWarning

@@ -162,10 +162,10 @@ def _per(share: float) -> str:
 
 # The model with dependent fields and latent classes: what it is, and how it scores comparison vectors.
 #
-# Two dependent fields are not independent evidence. A relative who shares name, address and telephone with a person looks
-# like that person, because under independence so many agreements by chance are next to impossible. Here non-matches are
-# classes of kin with independent fields (`kin_classes`) and strangers, and strangers and matches each have the fields'
-# joint distribution by a decomposable graph: products of tables over small cliques (`distribution`).
+# Two dependent fields are not independent evidence. A relative who shares name, address and telephone with a person
+# looks like that person, because under independence so many agreements by chance are next to impossible. Here
+# non-matches are classes of kin with independent fields (`kin_classes`) and strangers, and strangers and matches each
+# have the fields' joint distribution by a decomposable graph: products of tables over small cliques (`distribution`).
 
 
 @dataclass(frozen=True)

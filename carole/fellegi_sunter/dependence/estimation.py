@@ -38,39 +38,46 @@ from gemel.carole.fellegi_sunter.dependence.structure import (
     estimated,
     independent,
 )
-from gemel.carole.fellegi_sunter.estimation_mask import (
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.model import (
+    Model,
+    PatternCounts,
+    corrected,
+    probability,
+    shares,
+    summed,
+    within_levels,
+)
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import (
+    FEW_MATCHES,
     default_m,
     expected_levels,
     identified_bits,
+    second_warnings,
     unidentified_fields,
     worth,
 )
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.kernels import summed
-from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.model import Model, probability
-from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES, second_warnings
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
-from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.progress import StageProgress
 
 # The maximisation steps: graphs, tables and classes from expected matches by pattern.
 #
-# Under an assignment there are pairs known to be no match whatever their levels: those one of whose records has its one
-# link elsewhere (`strangers_by_links`). The distributions of non-matches are estimated from them. If they were estimated
-# from all remaining pairs, missed matches would raise the probability that two different people share all but one field,
-# and more would be missed in the next round.
+# Under an assignment there are pairs known to be no match whatever their levels: those one of whose records has its
+# one link elsewhere (`strangers_by_links`). The distributions of non-matches are estimated from them. If they were
+# estimated from all remaining pairs, missed matches would raise the probability that two different people share all
+# but one field, and more would be missed in the next round.
 #
-# For the same reason the strangers' graph is chosen without pairs that could be matches by the starting classes: a dozen
-# people who moved, taken for non-matches, would otherwise be a dependence of date of birth and telephone among strangers,
-# and remain non-matches for ever. Pairs of two people who do look alike are described by the classes of kin.
+# For the same reason the strangers' graph is chosen without pairs that could be matches by the starting classes: a
+# dozen people who moved, taken for non-matches, would otherwise be a dependence of date of birth and telephone among
+# strangers, and remain non-matches for ever. Pairs of two people who do look alike are described by the classes of
+# kin.
 #
-# The distribution of strangers must be known over all pairs. Where pairs were blocked, the candidates are counted exactly
-# and the others come from a random sample.
+# The distribution of strangers must be known over all pairs. Where pairs were blocked, the candidates are counted
+# exactly and the others come from a random sample.
 
 
 Kept = tuple[LinkPosterior, NDArray[np.integer]]

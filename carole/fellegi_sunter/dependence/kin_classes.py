@@ -14,8 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.kernels import summed
-from gemel.carole.fellegi_sunter.u import shares
+from gemel.carole.fellegi_sunter.model import shares, summed
 
 
 @njit(nogil=True, cache=True)

@@ -31,8 +31,8 @@ from gemel.carole.fellegi_sunter.dependence.kin_classes import (
     class_expectation,
     log_tables,
 )
-from gemel.carole.fellegi_sunter.kernels import summed
 from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT
+from gemel.carole.fellegi_sunter.model import summed
 from gemel.carole.fellegi_sunter.prior import EXPECTATION_WORTH
 
 NEARNESS = (0.5, 0.2, 0.35, 0.1)

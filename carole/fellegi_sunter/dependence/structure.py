@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from gemel.carole.fellegi_sunter.patterns import MISSING
+from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from gemel.risk.models.bits import members
 from gemel.risk.models.graphs import Graph, empty_graph
@@ -252,10 +252,10 @@ def _score(table: NDArray[np.float64]) -> float:
 
 # The distribution of comparison vectors in one class, by a decomposable graph.
 #
-# Every field has a table of its levels given those of its parents. A table is estimated from pairs that lack none of its
-# fields, smoothed towards the field's own distribution: where parents take levels that rarely occur together, the field
-# behaves as it does elsewhere. A field missing from a pair is summed out, so that a missing value adds nothing, while
-# the fields around it still depend on each other through it.
+# Every field has a table of its levels given those of its parents. A table is estimated from pairs that lack none of
+# its fields, smoothed towards the field's own distribution: where parents take levels that rarely occur together, the
+# field behaves as it does elsewhere. A field missing from a pair is summed out, so that a missing value adds nothing,
+# while the fields around it still depend on each other through it.
 
 
 BATCH = 4096

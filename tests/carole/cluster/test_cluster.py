@@ -25,7 +25,7 @@ from gemel.carole.cluster.installed import installed
 from gemel.carole.cluster.remote import carried_out
 from gemel.carole.cluster.tls import require_admitted
 from gemel.carole.engine import Resources
-from gemel.carole.engine.run.unit_pool import LostUnitError
+from gemel.carole.engine.run.resources import LostUnitError
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Side

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import Resources, RulePlan, link
-from gemel.carole.engine.run.plan_parts import Bands, Canopies, Similar
+from gemel.carole.engine.run.plan import Bands, Canopies, Similar
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import SignatureSet
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows

@@ -10,11 +10,10 @@ import pytest
 
 from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.values import values_of
-from gemel.carole.engine.inputs.whole_files import WholeFiles
+from gemel.carole.engine.inputs.files import WholeFiles, values_of
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.plan import LatentPlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import calibration, matching_pairs, number_of_matches, quality

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.latent_rehearsal import SPEC, files
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.latent import effect as module
-from gemel.carole.engine.latent.effect import (
+from gemel.carole.engine.latent import report as module
+from gemel.carole.engine.latent.report import (
     FEWEST_LINKS,
     GROUPS,
     GroupedCliques,
@@ -18,9 +18,7 @@ from gemel.carole.engine.latent.effect import (
     pair_records,
     replicated_divergences,
 )
-from gemel.carole.engine.run.effect_of_values import LatentEffect
-from gemel.carole.engine.run.probability_classes import FEWEST
-from gemel.carole.engine.run.result import ScoredPairs
+from gemel.carole.engine.run.result import FEWEST, LatentEffect, ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.extended_latent import ValueFit, Values, Variable, WeightedPairs
 from gemel.carole.extended_latent.bayes_factor import ValueModel

@@ -12,9 +12,9 @@ from gemel.carole.engine import LinkagePlan, link
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.values import values_of
+from gemel.carole.engine.inputs.files import values_of
 from gemel.carole.engine.latent import refit as refitting
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage import local
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide

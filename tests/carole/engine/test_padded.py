@@ -11,7 +11,7 @@ import pytest
 from benchmarks.modes import Linked, judged, people
 from gemel.carole.engine import Linkage, Resources, compare, conclude
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage.local import check_pairs
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.padded import conclude_padded, without

@@ -10,11 +10,10 @@ import pytest
 
 from benchmarks.modes import people
 from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.resolution.resolution_result import ResolutionResult
-from gemel.carole.engine.resolution.result_check import check_result
+from gemel.carole.engine.resolution.resolution_result import ResolutionResult, check_result
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.documents.linkage_document import Counts
 from gemel.common.errors import ErrorCode, GemelError

@@ -14,14 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemel.carole.engine import LinkagePlan, Resources, compare
-from gemel.carole.engine.inputs.block_keyed_files import BlockKeyedFiles
-from gemel.carole.engine.inputs.held_sets import HeldSet, HeldSets, contribution_of
+from gemel.carole.engine.inputs.files import BlockKeyedFiles, HeldSet, HeldSets, contribution_of
 from gemel.carole.engine.pairs import shards
-from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.pairs.sharded_pairs import request_order
 from gemel.carole.engine.pairs.shards import shards_of
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.run_context import RunContext
+from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed

@@ -13,8 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.antecedents import persons, same_person
-from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, same_entity
+from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, persons, same_entity, same_person
 from gemel.carole.fellegi_sunter.link_rule import assigned
 
 ODDS = 0.1

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter import fixed_point, one_to_one
+from gemel.carole.fellegi_sunter import one_to_one
+from gemel.carole.fellegi_sunter import prior as fixed_point
 from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
 from gemel.carole.fellegi_sunter.one_to_one import Competition, link_probabilities
 from gemel.carole.fellegi_sunter.prior import BetaBipartite

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemel.carole.engine.run.archive import packed, unpacked
+from gemel.carole.engine.run.contribution import packed, unpacked
 from gemel.carole.projects import Policy, State
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.artifacts import RESOLUTION_RESULT

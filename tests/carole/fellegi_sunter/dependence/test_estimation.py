@@ -6,7 +6,7 @@ import pytest
 from gemel.carole.fellegi_sunter.dependence import fit_joint
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tests.carole.fellegi_sunter.populations import density, exact_population
 
