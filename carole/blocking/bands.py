@@ -29,12 +29,6 @@ MAX_BITS = 63
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.uint64]]:
     """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
 
-    Parameters
-    ----------
-    field : FieldSignatures
-    bands, bits : int
-        Bands, and bits of each, 1 to `MAX_BITS`.
-
     Raises
     ------
     GemelError

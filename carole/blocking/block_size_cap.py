@@ -23,12 +23,8 @@ class Skew:
 
     Attributes
     ----------
-    split, dropped
-        Numbers of blocks.
     largest_split, largest_dropped
         Rows of A and of B in the largest of each; None if there was none.
-    pairs_dropped
-        Pairs in the dropped blocks.
     """
 
     split: int = 0
@@ -45,10 +41,6 @@ def without_large_blocks(
 
     Parameters
     ----------
-    keys_a, keys_b : ndarray of uint64
-        Keys of A's and of B's rows.
-    limit : int
-        Maximum number of pairs in a block.
     by : pair of ndarray of uint64, optional
         A further key of each row, by which large blocks are split; `NO_KEY` where there is none.
 
@@ -56,7 +48,6 @@ def without_large_blocks(
     -------
     keys_a, keys_b : ndarray of uint64
         The same objects where nothing was too large.
-    skew : Skew
     """
     large, sizes = _large(keys_a, keys_b, limit)
     if not len(large):

@@ -82,10 +82,6 @@ def block_pairs(
     ----------
     start, stop : int
         A stretch of the rule's pairs, block after block, B's rows varying fastest.
-    rule : int
-        Which rule it is, from 0.
-    blocks : Blocks
-        The blocks of the rule.
     keys_a, keys_b : ndarray of uint64, shape (n_rows, n_rules)
         Blocking keys of the rows under all rules.
     row_a, row_b, mask : ndarray
@@ -167,13 +163,7 @@ class PairSource(Protocol):
 
 
 class AllPairs:
-    """Every pair of a row of A with a row of B; the mask is 0.
-
-    Parameters
-    ----------
-    n_a, n_b : int
-        Rows of the two files.
-    """
+    """Every pair of a row of A with a row of B; the mask is 0."""
 
     def __init__(self, n_a: int, n_b: int) -> None:
         self._n_b = n_b
@@ -191,12 +181,7 @@ class AllPairs:
 
 
 class AscendingPairs:
-    """Those pairs of a source of which A's row comes before B's: where both files are one, each pair of its rows once.
-
-    Parameters
-    ----------
-    source : PairSource
-    """
+    """Those pairs of a source of which A's row comes before B's: where both files are one, each pair of its rows once."""
 
     def __init__(self, source: PairSource) -> None:
         self._source = source
@@ -353,8 +338,6 @@ class BlockKeyedPairs:
 
     Parameters
     ----------
-    rule : int
-        The number of the rule whose rows these are.
     keys_a, keys_b : sequence of ndarray of uint64
         Per rule the keys of A's and of B's rows: digests of blocks for the rule itself, tags for the others.
     start, stop : int

@@ -95,8 +95,6 @@ class ValueRule:
 
     Parameters
     ----------
-    related : ValuePairs
-        Values of A with values of B.
     codes_a, codes_b : ndarray of int32, shape (n_rows,)
         The rows' values, -1 where missing.
     """
@@ -205,8 +203,6 @@ class _ValueBlocks(NamedTuple):
         The two values.
     first_a, first_b : ndarray of int64, shape (n_values + 1,)
         Where the rows of each value begin in `order_a` and `order_b`.
-    order_a, order_b : ndarray of int32
-        Row numbers in the order of their values.
     """
 
     ends: NDArray[np.int64]

@@ -56,16 +56,11 @@ class MultibitTree:
     def within(
         self, queries: NDArray[np.uint64], allowed: int, maximum: int, progress: StageProgress
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """For each query the signatures with at most `allowed` disagreeing bits.
+        """For each query the signatures with at most `allowed` disagreeing bits; stops soon after `maximum` in all.
 
         Parameters
         ----------
         queries : ndarray of uint64, shape (n_queries, words)
-        allowed : int
-        maximum : int
-            Stop soon after this many in all; the caller sees that there are more.
-        progress : callable
-            Called with the fraction of the queries done.
 
         Returns
         -------
@@ -262,11 +257,8 @@ def canopy_pairs(
 
     Parameters
     ----------
-    a, b : FieldSignatures
     tight, loose : float
         Similarities, ``loose <= tight``.
-    seed : int
-        Of the order of picking.
     maximum : int
         Pairs that memory allows.
     randomised_response : float

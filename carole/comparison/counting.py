@@ -110,12 +110,8 @@ class PatternCounter:
 
         Parameters
         ----------
-        code, mask : ndarray of int64, of uint32
-            Keys.
         value : ndarray of int64
             One per key, or a single one for all; positive.
-        n : int
-            How many of them.
 
         Returns
         -------

@@ -72,8 +72,6 @@ class CrosswiseComparison:
 
         Parameters
         ----------
-        row_a, row_b, n_pairs, stride, out
-            As for `FieldComparison.add`.
         straight : pairs of int
             Stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0): are not.
         """

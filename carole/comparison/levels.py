@@ -53,14 +53,6 @@ def similarity_table(
 ) -> NDArray[np.float64]:
     """Similarity of every pair of values.
 
-    Parameters
-    ----------
-    a, b : sequence of str
-        Distinct values of the two sides.
-    comparator : {"jaro", "jaro_winkler"}
-    threads : int
-        Threads to use.
-
     Returns
     -------
     ndarray of float64, shape (len(a), len(b))
@@ -137,10 +129,6 @@ def level_table(
     ----------
     a, b : FieldSignatures
         The field on both sides, with equal numbers of bits.
-    bounds : sequence of float
-        Inclusive upper bounds of the levels.
-    pool : Executor
-        Runs blocks of rows of `a`.
     comparator : {"jaccard", "jaro", "jaro_winkler"}
         The last two for values, in trusted mode.
     randomised_response : float
@@ -192,12 +180,8 @@ def level_counts(
 
     Parameters
     ----------
-    a, b, bounds, pool
-        As for `level_table`.
     table : ndarray of int8, optional
         From `level_table`; without it the levels are computed in strips and forgotten.
-    comparator, randomised_response
-        As for `level_table`.
 
     Returns
     -------
@@ -239,14 +223,8 @@ class FieldComparison:
 
     Parameters
     ----------
-    a, b : FieldSignatures
-        The field on both sides.
-    bounds : sequence of float
-        Inclusive upper bounds of the levels.
     table : ndarray of int8, optional
         From `level_table`; without it, pairs are compared as they come.
-    comparator, randomised_response
-        As for `level_table`.
     """
 
     def __init__(
@@ -345,17 +323,11 @@ def level_distribution(
 
     Parameters
     ----------
-    a, b, bounds, pool, table
-        As for `level_counts`.
-    rng : numpy.random.Generator
-        Draws the pairs where they are sampled.
     exact_limit : int
         Up to so many pairs of distinct values the numbers are those of all pairs.
     sample : int
         Above that, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
         slower than signatures, so a sixteenth of both limits applies to them.
-    comparator, randomised_response
-        As for `level_table`.
 
     Returns
     -------

@@ -152,15 +152,12 @@ def false_links(
 
     Parameters
     ----------
-    links : CheckedPairs
     probability : ndarray of float64, shape (n_links,)
         What the model claims of each link.
     known_false : CheckedPairs
         Pairs one of whose records has a sure link with another record.
     strangers : float
         Share of all pairs of records that agree in the check field, in (0, 1).
-    rng : numpy.random.Generator
-        For the interval.
 
     Returns
     -------

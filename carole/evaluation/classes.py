@@ -36,10 +36,6 @@ def tied_classes(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) 
         Or any score that rises with it.
     is_match : ndarray of bool, shape (n_pairs,)
 
-    Returns
-    -------
-    TiedClasses
-
     Raises
     ------
     GemelError

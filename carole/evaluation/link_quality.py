@@ -16,10 +16,6 @@ class Quality:
 
     Parameters
     ----------
-    links : int
-        Pairs linked.
-    true_links : int
-        Links that are matches.
     matches : int
         Matches between the two files, those that blocking lost included.
     """
@@ -59,8 +55,6 @@ def quality(is_match: NDArray[np.bool_], n_matches: int) -> Quality:
     ----------
     is_match : ndarray of bool, shape (n_links,)
         Whether each link is a match.
-    n_matches : int
-        Matches between the two files.
     """
     true_links = int(np.count_nonzero(is_match))
     check_matches(n_matches, true_links)
@@ -74,8 +68,6 @@ def best_threshold(probability: NDArray[np.float64], is_match: NDArray[np.bool_]
     ----------
     probability : ndarray of float64, shape (n_pairs,)
     is_match : ndarray of bool, shape (n_pairs,)
-    n_matches : int
-        Matches between the two files.
 
     Returns
     -------
@@ -120,8 +112,6 @@ class PrecisionRecall:
         precision.
     auc : float
         Area under the expected curve, from recall 0 to the last point; 0 where there is no match.
-    auc_trapezium : float
-        The same by trapezia between the points.
     """
 
     threshold: NDArray[np.float64]
@@ -141,15 +131,9 @@ def expected_precision_recall(
     probability : ndarray of float64, shape (n_pairs,)
         Match or link probabilities, or any score that rises with them.
     is_match : ndarray of bool, shape (n_pairs,)
-    n_matches : int
-        Matches between the two files.
     n_unscored : int
         Unscored pairs below the floor, treated as one last class that holds the remaining matches. With 0,
         matches without a score are never reached, and the curve ends before recall 1.
-
-    Returns
-    -------
-    PrecisionRecall
 
     Notes
     -----
@@ -211,10 +195,6 @@ def calibration(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) -
     ----------
     probability : ndarray of float64, shape (n_pairs,)
     is_match : ndarray of bool, shape (n_pairs,)
-
-    Returns
-    -------
-    Calibration
 
     Notes
     -----

@@ -36,14 +36,10 @@ class QualityEstimate:
     ----------
     method
         Which: a check field, decoys, or a bootstrap of the fitted model.
-    precision
-        Share of the links that are true.
     recall
         Share of the matches among the compared pairs that are linked; None where the method does not give it.
     observations
         What the interval rests on: links in doubt that were checked, decoys, or replicates.
-    supposes
-        What must hold for the interval to be right.
     """
 
     method: Literal["check_field", "decoys", "bootstrap"]
@@ -127,16 +123,10 @@ class DecoyCount:
 
     Attributes
     ----------
-    decoys
-        Their number.
-    linked
-        Those of them that are linked.
     to_unlinked
         Those of these whose link is to a record that has none in the run.
     records
         Records of the file; such as count as one person, once.
-    linked_records
-        Those of them that are linked.
     """
 
     decoys: int
@@ -162,14 +152,10 @@ def precision_by_decoys(
 
     Parameters
     ----------
-    sides : sequence of DecoyCount
-        Of A and of B.
     links : int
         Links of the run, at least 1.
     missed : float
         Matches among records without a link, as the model expects.
-    rng : numpy.random.Generator
-        For the interval.
 
     Returns
     -------

@@ -30,8 +30,6 @@ class AloneKey:
 
     Parameters
     ----------
-    column
-        Of the values.
     match : ndarray of float64, shape (n_levels,)
         Among matches. The remainder to 1 is on values that neither file has, so that no pair agrees there.
     alice, bob : ndarray of float64, shape (n_levels,)
@@ -63,7 +61,6 @@ class ValueModel:
     alice, bob : FittedModel or None
         Distributions of each file's variables, keys included: some or all of the variables of `match`.
         With a single model, the same object three times.
-    alone : tuple of AloneKey
     """
 
     match: FittedModel | None
@@ -116,7 +113,6 @@ def frequencies(
 
     Parameters
     ----------
-    values : Values
     weighted : WeightedPairs, optional
         Pairs and their match probabilities: one person in both files counts once.
     training : ndarray of int32, shape (n_records, n_variables), optional

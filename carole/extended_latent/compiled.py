@@ -89,11 +89,6 @@ MAX_PLANS = 1 << 12
 class BayesFactors:
     """Log Bayes factors of the pairs of two files under a value model.
 
-    Parameters
-    ----------
-    model : ValueModel
-    values : Values
-
     Raises
     ------
     GemelError

@@ -65,14 +65,11 @@ def sampled_pairs(
 
     Parameters
     ----------
-    pairs : Pairs
     weight : ndarray of float64, shape (n_patterns,)
         Match probability of each pattern.
     heaviest : float
         A pair of smaller weight is taken with probability weight / heaviest and then counts as `heaviest`, so that
         every pattern has its expected weight; 0 takes all pairs.
-    seed : int
-    progress : callable
 
     Returns
     -------
@@ -125,18 +122,9 @@ def counted(
 
     Parameters
     ----------
-    pairs : Pairs
     count : ndarray of int64, shape (n_patterns,)
         All pairs of each pattern. Those that are not among `pairs` count with a factor of 1, its mean among non-matches
         whatever the value model.
-    factors : BayesFactors
-    resolution : float
-        Log factors are rounded to its multiples.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if there are more than `MAX_CLASSES` classes.
     """
     table = PatternCounter(MAX_CLASSES)
 
@@ -210,16 +198,10 @@ class ExtendedEM:
 
     Attributes
     ----------
-    model
-        With the new m (and p); all else unchanged.
     matches : ndarray of float64, shape (n_patterns,)
         Expected matches of each pattern.
     log_likelihood : ndarray of float64, shape (n_steps,)
         At each step, but for a constant.
-    converged
-        Whether m and p converged within the tolerance.
-    iterations
-        Steps made.
     unconstrained_matches
         Expected matches of the last step: where p is held, the value it would have moved to.
     """
@@ -244,15 +226,6 @@ def extended_em(
 
     Parameters
     ----------
-    model : Model
-        Of Fellegi-Sunter; where EM starts.
-    patterns : PatternCounts
-        By the model's levels.
-    classes : Classes
-        The same pairs by pattern and Bayes factor.
-    settings : ExtendedSettings
-    rules : sequence of RuleFields
-        m of a field is estimated from pairs of rules that do not involve it.
     weights : ndarray of float64, shape (n_patterns,), optional
         Match weights, in bits, that are not m over u (a dependence model, a weighted scheme): m is then fixed.
 

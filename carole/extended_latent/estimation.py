@@ -51,17 +51,8 @@ def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: i
 
     Parameters
     ----------
-    data : IncompleteCounts
     tolerance : float
         Maximum change of a cell's probability at which to stop.
-    max_iterations : int
-
-    Returns
-    -------
-    SparseCounts
-        Expected counts of complete records.
-    bool
-        Whether it converged.
 
     Notes
     -----
@@ -161,14 +152,10 @@ class ValueFit:
 
     Attributes
     ----------
-    model
-        The distributions of the Bayes factors.
     search
         The search for the graph; None where there was no choice, or the model was known.
     records
         Weight of the records it was estimated from: expected matches and training records. 0: it was known beforehand.
-    training
-        Weight of the training records among them.
     converged
         Whether the EM for the missing keys and the search for the graph converged.
     precision
@@ -206,8 +193,6 @@ def estimate(
 
     Parameters
     ----------
-    values : Values
-    weighted : WeightedPairs
     settings : ExtendedSettings
         Without a precision it is chosen (`choose_precision`).
     training : ndarray of int32, shape (n_records, n_variables), optional

@@ -30,8 +30,6 @@ class Contribution:
     kind
         "prior": the odds before anything is compared. "agreement": a compared field's level. "rarity": how common the
         values are on which keys agree. "association": how well a variable of Bob's fits Alice's values.
-    name
-        The field or variable; several keys are joined by " + ".
     bits
         What it adds to the log2 odds of a match.
     """
@@ -48,7 +46,6 @@ def explain_pairs(
 
     Parameters
     ----------
-    fit : ExtendedFit
     row_a, row_b : ndarray of int, shape (n_pairs,)
         The pairs.
     gamma : ndarray of int8, shape (n_pairs, n_fields)

@@ -51,12 +51,8 @@ class Refitted:
         The fitted scheme, m and p estimated again.
     matches : ndarray of float64, shape (n_patterns,)
         Expected matches of each pattern.
-    converged, iterations
-        Of its EM.
     kept
         The pairs that compete for records, with their Bayes factors; None where pairs do not compete.
-    posterior
-        Their link probabilities, in that order.
     """
 
     scheme: FittedScheme
@@ -97,8 +93,6 @@ def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Class
 
     Parameters
     ----------
-    scheme : FittedScheme
-    patterns : PatternCounts
     classes : Classes, optional
         The same pairs by pattern and Bayes factor; None: of agreement alone.
 
@@ -128,24 +122,14 @@ class ExtendedFit:
 
     Attributes
     ----------
-    values
-        The codes of both files.
     value_fit
         The value model and its estimation; `value_fit.model.match` is the joint distribution.
     scheme
         The Fellegi-Sunter part, with m estimated beside the Bayes factors.
-    em
-        The EM for it.
-    classes
-        Pairs by pattern and Bayes factor.
-    factors
-        Bayes factors of pairs.
     refitted
         The second estimate beside the values, where one was requested.
     rounds
         Each estimation of the value model, and how far it over-fits; empty unless requested.
-    warnings
-        What a reader of the results must know.
     """
 
     values: Values = field(repr=False)
@@ -220,8 +204,6 @@ def fit_extended(
 
     Parameters
     ----------
-    values : Values
-        The variables and both files' codes.
     pairs : Pairs
         The pairs that were compared, each with its row of `patterns`. Where some are not among them, as they are far
         from a match, their values are taken to be no evidence.
@@ -231,9 +213,6 @@ def fit_extended(
         Fellegi-Sunter's fit to them, in any scheme.
     bounds : sequence of sequence of float
         Inclusive upper bounds of each field's levels, as given to `fit_scheme`.
-    settings : ExtendedSettings, optional
-    rules : sequence of RuleFields
-        Where pairs were blocked.
     training : ndarray of int32, shape (n_records, n_variables), optional
         Complete records of other people (Ext. EM+); -1 is missing.
     known : FittedModel or ValueModel, optional
@@ -247,10 +226,6 @@ def fit_extended(
         each pair by itself, and not where fields depend on each other.
     progress : callable
         Called with stage and fraction on the calling thread; an exception from it ends the work.
-
-    Returns
-    -------
-    ExtendedFit
 
     Raises
     ------

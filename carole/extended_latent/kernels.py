@@ -98,8 +98,6 @@ def pair_factors(
     Parameters
     ----------
     row_a, row_b : ndarray of int32, shape (n_pairs,)
-    alice, bob : FileLayout
-    joint : JointLayout
     result : ndarray of float64, shape (n_pairs,)
         Overwritten.
     """

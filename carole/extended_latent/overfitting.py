@@ -21,17 +21,11 @@ class Round:
 
     Attributes
     ----------
-    records
-        Expected matches and training records that it was estimated from.
-    dependences
-        Edges of its graph.
     bits, bits_held_out
         Mean log2 probability of the known values of an expected match: by the model estimated from all pairs, and by
         one estimated from the other half of the pairs. NaN where there were too few pairs to split.
     moved
         Jensen-Shannon divergence from the round before, in bits; NaN in the first.
-    matches
-        Expected matches after EM beside this model.
     """
 
     records: float

@@ -62,8 +62,6 @@ class PrecisionChoice:
 
     Attributes
     ----------
-    precision
-        The one chosen.
     tried
         Precisions, ascending, without those whose tables do not fit; empty where there was too little to hold out.
     worth : ndarray of float64, shape (n_tried,)

@@ -50,8 +50,6 @@ class ExtendedSettings:
     ----------
     search
         How the decomposable model is found: by steepest ascent, or by annealing.
-    moves
-        Moves of the annealing.
     precision
         Total prior precision, of the search and of the fitted cell probabilities (posterior means). None: chosen from
         the pairs by how well the model orders pairs that it was not estimated from (`precision.choose_precision`), at
@@ -65,8 +63,6 @@ class ExtendedSettings:
         Whether p may not exceed 1 / max(n_a, n_b).
     prior
         Pseudo-matches of each field's distribution of levels, spread evenly.
-    priors
-        Prior knowledge of m, u and p.
     heaviest
         Largest weight with which a pair that is improbable as a match stands for others like it when pseudo-counts are
         made: of pairs with match probability g below it, a share g / `heaviest` is taken, each counting as `heaviest`.
@@ -78,8 +74,6 @@ class ExtendedSettings:
         Elliot. More can over-fit, and the result reports by how much.
     held_out
         Whether to measure over-fitting where there are no further rounds too, at twice the cost of the estimation.
-    max_iterations, tolerance
-        Of the EM algorithm for m (and p).
     seed
         Seed of the random draws: the pairs taken, the annealing, the halves for measuring over-fitting.
     """

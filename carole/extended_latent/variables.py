@@ -34,8 +34,6 @@ class Variable:
 
     Parameters
     ----------
-    name
-        Its name.
     holder
         Whose records have it. A variable of both is a key: it should also be one of the compared fields, since the
         comparison models whether it agrees and this model the value on which it agrees.
@@ -83,8 +81,6 @@ class Values:
 
     Parameters
     ----------
-    variables
-        With different names; at least one.
     codes_a : ndarray of int32, shape (n_a, n_variables)
         One column for each variable; -1 where missing, and in all columns of Bob's variables.
     codes_b : ndarray of int32, shape (n_b, n_variables)
@@ -260,8 +256,6 @@ class ArrayPairs:
     row_a, row_b : ndarray of int32, shape (n_pairs,)
     pattern : ndarray of int32, shape (n_pairs,)
         Row of the `PatternCounts`.
-    part : int
-        Pairs of a part.
     """
 
     row_a: NDArray[np.int32] = field(repr=False)

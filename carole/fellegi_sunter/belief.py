@@ -22,13 +22,6 @@ def believed_model(
     """The model that estimation under the assignment starts from.
 
     A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
-
-    Parameters
-    ----------
-    model : Model
-        Fitted to the same counts.
-    patterns, settings, level_counts
-        As given to `fit`.
     """
     settings = settings or Estimation()
     width = model.m.shape[1]

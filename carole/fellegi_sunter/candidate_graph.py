@@ -110,14 +110,7 @@ def _ranks(label: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int64], 
 
 
 class Messages(NamedTuple):
-    """Weights and messages of each edge, in the graph's order; each of shape (n_edges,).
-
-    Parameters
-    ----------
-    weight : ndarray of float64
-    to_a, to_b : ndarray of float64
-        Message to the edge's record of A, and of B.
-    """
+    """Weights and messages of each edge, in the graph's order; each of shape (n_edges,)."""
 
     weight: NDArray[np.float64]
     to_a: NDArray[np.float64]
@@ -130,10 +123,6 @@ class Settled:
 
     Parameters
     ----------
-    expected_links : float
-        Sum of the links' probabilities.
-    rounds : int
-        Rounds of messages.
     unsettled : int
         Records whose messages still changed when they were stopped.
     worked_out : float

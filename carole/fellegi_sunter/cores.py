@@ -143,7 +143,6 @@ def enumerate_links(
         Of each link, beside 1 for a record without one.
     pull : ndarray of float64, shape (n_columns,)
         About the probability that a record of B has no link: a scale that keeps sums in range, any positive number.
-    n_rows, n_columns : int
     probability : ndarray of float64, shape (n_edges,)
         Written: NaN in a group whose weights are out of the range of floats.
 
@@ -220,8 +219,6 @@ class Corrected(NamedTuple):
     Parameters
     ----------
     probability : ndarray of float64, shape (n_edges,)
-    enumerated, sampled, left : int
-        Groups of each kind; those left keep the probabilities by propagation.
     """
 
     probability: NDArray[np.float64]
@@ -253,12 +250,6 @@ class _Groups(NamedTuple):
 
 def without_cycles(graph: CandidateGraph, messages: Messages) -> Corrected:
     """Replace the probabilities of belief propagation in groups with a cycle.
-
-    Parameters
-    ----------
-    graph : CandidateGraph
-    messages : Messages
-        At the fixed point.
 
     Notes
     -----

@@ -115,18 +115,11 @@ def fit(
         Of every pair, or of the pairs that satisfy at least one blocking rule.
     fields : sequence of FieldLevels
         In the order of the columns of ``patterns.gamma``.
-    n_a, n_b : int
-        Records in the two files.
-    settings : Estimation, optional
     rules : sequence of RuleFields
         Rule r is bit r of ``patterns.mask``; none: nothing was blocked.
     level_counts : ndarray of float64, shape (n_fields, max n_levels), optional
         Pairs by level, missing ones left out, over all n_a * n_b pairs or a random sample of them. Needed where
         pairs were blocked; otherwise the patterns give it.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------

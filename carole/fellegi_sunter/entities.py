@@ -78,8 +78,6 @@ def same_entity(
 
     Parameters
     ----------
-    own : pair of OwnPersons
-        Of A and of B.
     kept : pair of ndarray of int32, shape (n_kept,)
         The pairs that were compared and kept; no pair twice.
     weight : ndarray of float64, shape (n_kept,)
@@ -236,9 +234,6 @@ def persons(
     earlier, later : ndarray of int, shape (n_pairs,)
     same : ndarray of float64, shape (n_pairs,)
         From `same_person`.
-    n : int
-        Records of the file.
-    threshold : float
 
     Returns
     -------

@@ -95,12 +95,8 @@ def partner_probabilities(
         Rows of the file whose records have one partner at most, and of the other; no pair twice.
     weight : ndarray of float64, shape (n_pairs,)
         Match weights in bits.
-    n_records, n_partners : int
-        Records in the two files.
     prior : BetaPartners, optional
         None: uniform share of records with a partner.
-    tolerance, progress
-        As for `link_probabilities`.
     """
     check_pairs(record, partner, weight)
     marginals = Stars(record, np.asarray(weight, dtype=np.float64) * np.log(2.0))
@@ -148,8 +144,6 @@ class LinkPosterior:
         clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other.
     row_a, row_b : ndarray of int, shape (n_pairs,)
         Rows of the two files; no pair twice.
-    n_a, n_b : int
-        Records in the two files.
     copies : pair of ndarray of int, shape (n_a,) and (n_b,), optional
         Of each record the first one of its file that is the same person, itself where there is none.
     within : bool
@@ -197,8 +191,6 @@ class LinkPosterior:
         near : bool
             Whether the weights are little different from the last ones: in a large one_to_one linkage, only the number
             of links next to the last is sought.
-        cycles : bool
-            As for `link_probabilities`; False in estimation.
 
         Returns
         -------

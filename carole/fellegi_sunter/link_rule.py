@@ -83,7 +83,6 @@ def assign(
         Row i has the entries ``first[i]`` to ``first[i + 1]``.
     column : ndarray of int64, shape (n_entries,)
     weight : ndarray of float64, shape (n_entries,)
-    n_columns : int
 
     Returns
     -------
@@ -236,11 +235,6 @@ def assigned(
         that touches no linked record. many_to_one: each record of A takes its most probable partner; one_to_many:
         each record of B does. clusters: persons are linked one to one, by the most probable pair of their records, and
         all pairs of linked persons are links. Ties fall to the pair that comes first.
-
-    Returns
-    -------
-    ndarray of int64
-        Ascending.
     """
     if not 0 < threshold <= 1:
         raise parameter("links.threshold", "expected a threshold in (0, 1]", str(threshold), "change links.threshold")
@@ -271,8 +265,6 @@ def within_rate(
     Parameters
     ----------
     probability : ndarray of float64, shape (n_pairs,)
-    links : ndarray of int64
-        Positions of possible links.
     rate : float
         Greatest mean of 1 - probability, in (0, 1).
 

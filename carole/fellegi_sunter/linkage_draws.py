@@ -148,7 +148,6 @@ class LinkageDraws(DrawnLinks):
         Split R-hat, the larger one of the number of links and of their total weight.
     effective : float
         Independent draws of the number of links that all steps are worth.
-    warnings : tuple of ResultWarning
     """
 
     r_hat: float
@@ -178,8 +177,6 @@ def draw_linkages(
         Where a chain starts, and what its proposals are made of.
     weights : callable
         Draws the patterns' weights given the links by pattern.
-    n_patterns, n_draws : int
-    rng : numpy.random.Generator
     extra : ndarray of float64, shape (n_pairs,), optional
         Added to each pair's weight, in bits.
     progress : callable

@@ -83,14 +83,10 @@ def chain_move(
 
     Parameters
     ----------
-    c : Choices
     edge_of_row : ndarray of int64, shape (n_rows,)
         Edge by which each record of A is linked, or -1. Changed in place.
     row_of_column : ndarray of int64, shape (n_columns,)
         The record of A that has each record of B, or -1. Changed in place.
-    n : int
-        Links before the move.
-    rng : numpy.random.Generator
     rows, edges : ndarray of int64, shape (MAX_CHAIN,)
         Working space.
     """
@@ -188,11 +184,8 @@ def average_links(
 
     Parameters
     ----------
-    c : Choices
     likely : ndarray of float64, shape (n_edges,)
         The chain starts with each record's edge above one half, as far as it is free.
-    sweeps : int
-    rng : numpy.random.Generator
 
     Notes
     -----

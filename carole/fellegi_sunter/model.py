@@ -108,15 +108,8 @@ def expectation(
     identified : ndarray of uint64, shape (n_patterns,)
         Bit q is set where a row identifies m of field q.
     log_m, log_u : ndarray of float64, shape (n_fields, n_levels + 1)
-    log_p, log_q : float
-        Logarithms of p and 1 - p.
     matches, others : ndarray of float64, shape (n_fields, n_levels)
         Overwritten with the expected numbers of matches and of non-matches.
-
-    Returns
-    -------
-    tuple of float
-        Expected number of matches in all rows, and the log likelihood of the rows.
     """
     n, n_fields = gamma.shape
     matches[:] = 0.0
@@ -202,28 +195,19 @@ class Model:
 
     Parameters
     ----------
-    fields : tuple of FieldLevels
     m, u : ndarray of float64, shape (n_fields, n_levels)
         ``m[q, k]`` is P(level k in field q | match), `u` the same for a non-match. A field with fewer levels
         than the maximum has zeros after them.
     p : float
         Share of matches among all n_a * n_b pairs.
-    n_a, n_b : int
-        Records in the two files.
     log_likelihood : float
         Of the pairs counted, natural logarithm.
-    converged : bool
-    iterations : int
-        EM steps made.
-    distance : float
-        Extrapolated distance from the fixed point.
     identified : bool
         False if other parameters fit these counts as well.
     matches_behind_m : ndarray of float64, shape (n_fields,)
         Expected matches from which each row of `m` was estimated.
     warnings : tuple of ResultWarning
         What a user should know before relying on the numbers.
-    history : History
     """
 
     fields: tuple[FieldLevels, ...]
@@ -296,8 +280,6 @@ def match_probabilities(
 
     Parameters
     ----------
-    gamma, m, u
-        As for `match_weights`.
     p : float
         Share of matches among all pairs, in (0, 1).
 
@@ -363,8 +345,6 @@ def corrected(
         Pairs by level, over all pairs or a random sample of them.
     m : ndarray of float64, shape (n_fields, n_levels)
         Distribution of levels among matches.
-    p : float
-        Share of matches among all pairs.
     valid : ndarray of bool, shape (n_fields, n_levels)
         Which entries are levels.
     prior : float

@@ -36,14 +36,8 @@ class ModelDraws:
 
     Parameters
     ----------
-    fitted : FittedScheme
-        Of a calibrated scheme.
     bounds : sequence of sequence of float
         Inclusive upper bounds of each field's levels.
-    patterns : PatternCounts
-        By the fields' levels.
-    settings, rules, level_counts
-        As given to `fit_scheme`.
     """
 
     fitted: FittedScheme
@@ -60,7 +54,6 @@ class ModelDraws:
         ----------
         links : ndarray of float64, shape (n_patterns,)
             Links by pattern.
-        rng : numpy.random.Generator
 
         Notes
         -----

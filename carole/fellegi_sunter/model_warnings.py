@@ -52,7 +52,6 @@ def identified_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fie
         Bit r is set when a row's pairs satisfy rule r.
     rules : sequence of RuleFields
         None: every row identifies every field.
-    n_fields : int
 
     Returns
     -------
@@ -159,22 +158,14 @@ def warnings_of(
 
     Parameters
     ----------
-    fields, m, u
-        The model.
     level_counts : ndarray of float64, shape (n_fields, n_levels)
         Pairs by level over all pairs.
     matches_behind_m : ndarray of float64, shape (n_fields,)
         Expected matches from which each field's m was estimated.
     unidentified_fields : ndarray of bool, shape (n_fields,)
         Fields that every blocking rule involves.
-    reason : str or None
-        Why the model is not identified.
-    unconstrained_matches, maximum, fewest : float
-        Expected matches of the last step, and their bounds.
     iterations : int or None
         Steps made without converging; None if EM converged.
-    distance : float
-        Extrapolated distance from the fixed point.
     """
     found: list[ResultWarning] = []
     if reason is not None:
@@ -211,13 +202,8 @@ def second_warnings(
 
     Parameters
     ----------
-    model : Model
     level_counts : ndarray of float64, shape (n_fields, n_levels)
         Pairs by level over all pairs.
-    matches : float
-        Expected matches.
-    settings, rules
-        As given to `fit`.
     """
     found = warnings_of(
         fields=model.fields,
@@ -280,14 +266,8 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: NDArray[np.float64
 
     Parameters
     ----------
-    fields : sequence of FieldLevels
     counts : ndarray of float64, shape (n_fields, n_levels)
         Pairs compared, by level.
-    u : {"all_pairs", "corrected", "free"}
-
-    Returns
-    -------
-    str or None
     """
     informative = informative_fields(counts)
     names = [field.name for field, useful in zip(fields, informative, strict=True) if useful]

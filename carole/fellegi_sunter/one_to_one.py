@@ -45,8 +45,6 @@ class CandidateMarginals:
     ----------
     a, b : ndarray of int, shape (n_pairs,)
         Rows of the two files; no pair twice. All likelihood ratios are 1 until they are weighed.
-    threads : int
-        The result is the same on any number.
 
     Notes
     -----
@@ -130,8 +128,6 @@ class Competition:
     ----------
     a, b : ndarray of int, shape (n_pairs,)
         Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
-    threads : int
-        The result is the same on any number.
     """
 
     def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer], threads: int = 1) -> None:
@@ -152,8 +148,6 @@ class Competition:
 
         Parameters
         ----------
-        weight, prior, tolerance, progress
-            As for `link_probabilities`.
         near : bool
             Whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
             number of links next to the last is sought.
@@ -211,18 +205,12 @@ def link_probabilities(
         Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
     weight : ndarray of float64, shape (n_pairs,)
         Match weights in bits, from `match_weights`.
-    n_a, n_b : int
-        Records in the two files.
     prior : BetaBipartite, optional
         None: uniform share of records with a match.
     tolerance : float
         Change of the expected number of links, relative to its square root, at which it has converged.
     progress : callable
         Called with the fraction done, never less than before. An exception from it ends the work.
-
-    Returns
-    -------
-    LinkProbabilities
 
     Raises
     ------

@@ -151,14 +151,10 @@ class LinkProbabilities:
     ----------
     probability : ndarray of float64, shape (n_pairs,)
         P(link) of each candidate pair; over the candidates of a record that has one link at most they sum to at most 1.
-    expected_links : float
-        Sum of the probabilities.
     log_prior_odds : float
         Natural logarithm of the prior odds of a link, beside ``log(p / (1 - p))`` of the pairwise model.
-    converged : bool
     rounds : int
         Maximum rounds of messages over the connected components.
-    warnings : tuple of ResultWarning
     """
 
     probability: NDArray[np.float64]

@@ -103,13 +103,10 @@ class Propagation:
 
     Parameters
     ----------
-    graph : CandidateGraph
     log_ratio : ndarray of float64, shape (n_pairs,)
         As for `weigh`.
     tolerance : float
         Change of a link's probability, and relative change of a record's weak claims, below which nothing is sent.
-    threads : int
-        The result is the same on any number.
 
     Notes
     -----

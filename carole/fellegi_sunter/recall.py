@@ -44,8 +44,6 @@ class BlockingRecall:
         "no blocking", "capture-recapture", "capture-recapture, two rules at a time", "model" or "not estimable".
     assumptions : tuple of str
         Assumptions of the estimate, or why there is none.
-    found : float
-        Expected matches among the candidates.
     """
 
     recall: float | None
@@ -78,10 +76,6 @@ def blocking_recall(
     agreement : ndarray of float64, shape (n_fields,), optional
         P(both records have the field, and agree on it exactly | match); NaN where m is unidentified. Used
         where rules are not independent.
-
-    Returns
-    -------
-    BlockingRecall
 
     Notes
     -----
@@ -128,7 +122,6 @@ def key_agreement(model: Model, present: NDArray[np.float64], *, believed: bool)
 
     Parameters
     ----------
-    model : Model
     present : ndarray of float64, shape (n_fields,)
         Share of the pairs in which both records have the field.
     believed : bool

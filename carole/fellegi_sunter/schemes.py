@@ -126,7 +126,6 @@ class FittedScheme:
 
     Parameters
     ----------
-    scheme : Scheme
     model : Model
         With the levels of EM: the fields' own (multinomial), or two, disagreement and agreement.
     weights : ndarray of float64, shape (n_fields, max n_levels)
@@ -134,8 +133,6 @@ class FittedScheme:
     joint : JointModel, optional
         Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are those of
         each field separately.
-    misfits : tuple of Misfit
-        Where independence of the fields fails.
     n_levels : tuple of int, optional
         Levels of the fields, where they differ from the model's.
     standard_errors : StandardErrors, optional
@@ -204,26 +201,12 @@ def fit_scheme(
 
     Parameters
     ----------
-    name : str
-        Of a scheme.
     patterns : PatternCounts
         By the fields' comparison levels, whatever the scheme.
-    names : sequence of str
-        Of the fields.
     bounds : sequence of sequence of float
         Inclusive upper bounds of each field's levels.
-    n_a, n_b, settings, rules, level_counts
-        As for `fit`.
     exceptions : sequence of int
         Positions of the comparisons in which most matches have the lowest level.
-    m_prior : mapping of str to MPrior
-        What is believed of m, by field; of the others what is usual.
-    personal : collection of str
-        Fields that distinguish the persons of a household.
-
-    Returns
-    -------
-    FittedScheme
 
     Raises
     ------

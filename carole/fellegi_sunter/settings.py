@@ -68,7 +68,6 @@ class RuleFields:
 
     Parameters
     ----------
-    name : str
     fields : tuple of int
         Positions of the comparisons whose m the rule's pairs do not identify: those of the fields of its key, and those
         that are constant where these agree, of their exchange and of their presence.

@@ -58,7 +58,6 @@ class StandardErrors:
     Parameters
     ----------
     m, u : ndarray of float64, shape (n_fields, n_levels)
-    p : float
     note : str
         The basis of the errors, or why there are none.
     """
@@ -89,12 +88,6 @@ def pairwise_errors(
     level_counts: Floats | None = None,
 ) -> StandardErrors:
     """Standard errors of a model from `fit`.
-
-    Parameters
-    ----------
-    model : Model
-    patterns, settings, rules, level_counts
-        As given to `fit`.
 
     Returns
     -------
@@ -183,20 +176,14 @@ def linked_errors(
     ----------
     model : Model
         From `fit_joint`.
-    patterns : PatternCounts
     row : ndarray of int, shape (n_pairs,), optional
         Records of A, each with one match at most; None: every pair separately, one for each pair of `patterns`.
     pattern : ndarray of int, shape (n_pairs,)
         Row of `patterns` in which each kept pair is counted.
     probability : ndarray of float64, shape (n_pairs,)
         Link probabilities under the model.
-    rules : sequence of RuleFields
     dependent : bool
         Whether fields depend on each other in the model.
-
-    Returns
-    -------
-    StandardErrors
 
     Notes
     -----

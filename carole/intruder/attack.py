@@ -38,16 +38,6 @@ BOUNDS = (0.5, 1.0)
 class AllPairs:
     """The product of both files.
 
-    Parameters
-    ----------
-    files
-        The files to compare.
-
-    Raises
-    ------
-    GemelError
-        More than `MAX_PAIRS` pairs, or more than 18 keys.
-
     Notes
     -----
     O(distinct combinations of the one times those of the other) to count patterns, and O(pairs) to visit them.
@@ -141,16 +131,12 @@ class Suspicions:
 
     Parameters
     ----------
-    method
-        Name of the intruder's method.
     person, record : ndarray of int32, shape (n_pairs,)
         Rows of the people known and of the release.
     probability : ndarray of float64, shape (n_pairs,)
         That the record is the person's; pairs below `FLOOR` are left out.
     expected_matches
         Estimated number of the known people in the release.
-    warnings
-        Limitations of the numbers.
     """
 
     method: str
@@ -173,8 +159,6 @@ def fellegi_sunter_attack(
 
     Parameters
     ----------
-    files
-        Both files.
     u
         How u is estimated (`Estimation`); ``all_pairs`` is SE17's.
     dependence
@@ -218,10 +202,6 @@ def extended_attack(
 
     Parameters
     ----------
-    files
-        Both files.
-    u, dependence, one_to_one, expected_matches
-        As for `fellegi_sunter_attack`.
     training : ndarray of int32, shape (n, n_variables), optional
         Records of other people with all variables, -1 missing: what an intruder knows beforehand. By default those of
         the files.

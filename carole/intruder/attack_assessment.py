@@ -25,12 +25,6 @@ def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, ki
 
     Parameters
     ----------
-    files
-        The files without dummy records.
-    number
-        Number of dummy records.
-    rng
-        Source of all random numbers.
     kind
         ``independent``: every value drawn from its variable's own frequencies. ``model``: whole records drawn from a
         decomposable model of the release. ``twins``: the keys of a released record, those that occur least often first,
@@ -139,14 +133,8 @@ def assess(
 
     Parameters
     ----------
-    files
-        What the intruder knows, and the release.
-    minimum
-        Minimum probability for an intruder to make a claim.
     dummies
         Numbers of dummy records to try, as shares of the release.
-    kind
-        Kind of dummy records.
     seed
         Seed of the random draws.
 

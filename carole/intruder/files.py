@@ -21,10 +21,6 @@ class AttackedFiles:
 
     Parameters
     ----------
-    names
-        The variables of either file.
-    levels
-        How many levels each has.
     known : ndarray of int32, shape (n_people, n_variables)
         The people known to the intruder.
     released : ndarray of int32, shape (n_records, n_variables)
@@ -80,8 +76,6 @@ class AttackedFiles:
 
         Parameters
         ----------
-        known, released
-            Columns by name.
         keys
             The variables compared; by default all that both files have.
         ids
@@ -89,8 +83,6 @@ class AttackedFiles:
         training
             Columns of records of other people, by the names that they have in the files. Further columns are ignored,
             and what a record lacks is missing.
-        missing_values
-            Texts that stand for a missing value.
         """
         shared = [name for name in known if name in released]
         chosen = shared if keys is None else list(keys)

@@ -61,8 +61,6 @@ def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[n
 
     Parameters
     ----------
-    linkage
-        Its pairs' rows are handles.
     codes_a, codes_b : ndarray of int32, shape (n_handles,)
         Row of each handle's record in Alice's and in Bob's set of codes.
     """

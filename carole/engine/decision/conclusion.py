@@ -116,18 +116,7 @@ DRAWS_STREAM = 8
 
 @dataclass(frozen=True)
 class Drawing:
-    """What linkages are drawn from.
-
-    Parameters
-    ----------
-    fitted : FittedScheme
-    patterns : PatternCounts
-        By the fields' levels.
-    levels : ndarray of float64 or None
-        Pairs by field and level over all pairs of records.
-    rules : sequence of RuleFields
-    plan : LinkagePlan
-    """
+    """What linkages are drawn from."""
 
     fitted: FittedScheme
     patterns: PatternCounts = field(repr=False)
@@ -147,15 +136,10 @@ class Drawing:
 
         Parameters
         ----------
-        links : LinkPosterior
-            The kept pairs under the plan's assignment.
-        kept : KeptPairs
         posterior : LinkProbabilities or None
             Of the kept pairs; None where pairs do not compete.
         rarity : ndarray of float64, optional
             Added to each kept pair's weight, in bits.
-        progress : callable
-            Called with the fraction done.
         """
         plan, bounds = self.plan, [each.bounds for each in self.plan.compared]
         if posterior is None:
@@ -180,12 +164,8 @@ def conclude(
 
     Parameters
     ----------
-    found : Candidates
     row_a, row_b : ndarray of int32, shape (n_kept,)
         The records of each kept pair, below `n_a` and `n_b`; no pair twice.
-    plan : LinkagePlan
-    progress : callable
-        Called with the stage "decide" and the fraction of it done.
     fitted : FittedScheme, optional
         The pairwise fit of the same counts, where available.
     decoys : callable, optional
@@ -193,7 +173,6 @@ def conclude(
 
     Returns
     -------
-    Linkage
     ndarray of int64, shape (n_kept,)
         Which kept pair each of the linkage's pairs is.
     """

@@ -72,8 +72,6 @@ def records_and_decoys(part: SignatureSet, decoys: int) -> tuple[SignatureSet, S
 
     Parameters
     ----------
-    part : SignatureSet
-        With its decoys, if any.
     decoys : int
         How many of the last rows are decoys, from the specification.
 

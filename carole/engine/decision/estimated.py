@@ -30,14 +30,10 @@ class Decision:
 
     Attributes
     ----------
-    pairs
-        By descending weight, then by rows.
     order
         int64: where each of them was among the kept pairs.
     links
         int64: positions of the links among them, ascending.
-    threshold
-        Minimum probability of a link, as given or as computed.
     """
 
     pairs: ScoredPairs
@@ -59,10 +55,6 @@ def decide(
 
     Parameters
     ----------
-    kept : KeptPairs
-        Pairs and their patterns.
-    scored : ScoredPatterns
-        The patterns' scores.
     posterior : LinkProbabilities or None
         Given the pairs' rivals, in the order of `kept`; None: pairs do not compete. The assignment greedy does not
         use it.
@@ -102,16 +94,8 @@ class Estimated:
 
     Attributes
     ----------
-    scheme
-        The fitted scheme.
-    links
-        The kept pairs and what excludes what among them.
     posterior
         Link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
-    scored
-        The comparison vectors' scores.
-    decision
-        The kept pairs in order, and the links.
     """
 
     scheme: FittedScheme
@@ -134,19 +118,7 @@ class Estimated:
 def estimated(
     found: Candidates, kept: KeptPairs, plan: LinkagePlan, progress: StageProgress, fitted: FittedScheme | None = None
 ) -> Estimated:
-    """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap.
-
-    Parameters
-    ----------
-    found : Candidates
-    kept : KeptPairs
-        The kept pairs, by records.
-    plan : LinkagePlan
-    progress : callable
-        Called with the fraction done.
-    fitted : FittedScheme, optional
-        The pairwise fit of the same counts, where available.
-    """
+    """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap."""
     patterns = found.patterns
     if fitted is None:
         fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)

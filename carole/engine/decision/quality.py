@@ -70,10 +70,6 @@ class Fitted:
 
     Attributes
     ----------
-    patterns
-        The run's comparison vectors.
-    kept
-        Its kept pairs.
     persons
         Int, shape (n_kept,) each: a number for the person behind the record of A, and of B, of each pair. Pairs of the
         same two persons have equal records.
@@ -81,8 +77,6 @@ class Fitted:
         float64, shape (n_kept,): link probability of each.
     not_kept
         float64, shape (n_patterns,): expected matches among pairs of each vector that were not kept.
-    once
-        Whether a person of A, and of B, has one match at most.
     """
 
     patterns: PatternCounts = dataclass_field(repr=False)
@@ -112,16 +106,9 @@ def replicates(
 
     Parameters
     ----------
-    fitted : Fitted
     decide : callable
         Estimates and decides from counts and kept pairs, as the run did; the third argument is which of the run's kept
         pairs these are.
-    number : int
-        Replicates.
-    rng : numpy.random.Generator
-        Decides everything.
-    progress : callable
-        Called with the fraction done.
 
     Notes
     -----
@@ -241,17 +228,8 @@ def by_check_field(
 
     Parameters
     ----------
-    pairs : ScoredPairs
     gamma : ndarray of int8, shape (n_patterns, n_fields)
         The comparison vectors.
-    links : ndarray of int64
-        Which of the pairs are links.
-    checked : CheckAgreement
-        In the order of `pairs`.
-    posterior : LinkPosterior
-        Of the same pairs.
-    plan : LinkagePlan
-        With a check field.
     """
     all_pairs = CheckedPairs(_likeness(gamma, plan)[pairs.pattern], pairs.weight, checked.agrees)
     linked = np.zeros(len(pairs.weight), dtype=np.bool_)

@@ -23,10 +23,6 @@ class Candidates:
 
     Attributes
     ----------
-    n_a, n_b
-        Records of the two files.
-    patterns
-        All comparison vectors that occurred.
     levels
         Pairs by field and level over all pairs of records, shape (n_fields, maximum of levels); None without
         blocking.
@@ -36,16 +32,8 @@ class Candidates:
         int32, shape (n_kept,): row of `patterns` of each kept pair.
     selected
         int64: rows of `patterns` whose pairs were kept.
-    lacking
-        Of A and of B: which fields are missing in which records.
-    equal
-        Of A and of B: records that equal another of their file.
     missing
         Per field the share of records of A and of B without a value.
-    warnings
-        What a reader of the results must know.
-    seconds
-        Duration of each stage.
     peak_bytes
         Largest memory reserved at any time.
     rarity

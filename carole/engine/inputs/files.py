@@ -60,11 +60,6 @@ def joint_codes(a: FieldSignatures, b: FieldSignatures) -> tuple[Codes, Codes]:
 def value_weights(code_a: Codes, code_b: Codes) -> NDArray[np.float64]:
     """Weight of agreement on each value, in bits: log2 of c / P(x).
 
-    Parameters
-    ----------
-    code_a, code_b : ndarray of int64
-        Value of each row, or -1.
-
     Returns
     -------
     ndarray of float64, shape (n_values,)
@@ -95,9 +90,6 @@ def rarity(
 
     Parameters
     ----------
-    a, b : SignatureSet
-    names : sequence of str
-        The fields with the option.
     row_a, row_b : ndarray of int, shape (n_pairs,)
 
     Returns
@@ -145,7 +137,6 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
     Values or None
         Keys first, in the order of the plan. A key among the variables that both hold has its categories for levels;
         another has the distinct signatures of both files, equal ones of both files under one code.
-    list of ResultWarning
     """
     variables: list[Variable] = []
     columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []

@@ -47,7 +47,6 @@ def with_beliefs(
 
     Returns
     -------
-    FittedScheme
     ndarray of float64, shape (n_fields, maximum of levels), or None
         Pairs by field and level with those that beliefs about u are worth; None as in `found`, without such beliefs.
     """
@@ -110,23 +109,7 @@ class KeptByValues:
 
 @dataclass(frozen=True)
 class RunRefit:
-    """The `Refit` of a run.
-
-    Parameters
-    ----------
-    found : Candidates
-    pairs : Pairs
-        All pairs compared, or all that the comparison kept.
-    scheme : FittedScheme
-        Fellegi-Sunter's, by whose weights and the factors pairs are kept.
-    plan : LinkagePlan
-        With a latent step.
-    budget : MemoryBudget
-    resolution : float
-        To which the classes' log factors are rounded.
-    progress : callable
-        Called with the fraction done.
-    """
+    """The `Refit` of a run."""
 
     found: Candidates
     pairs: Pairs
@@ -177,13 +160,7 @@ class RunRefit:
     def keep(
         self, scheme: FittedScheme, factors: BayesFactors, classes: Classes, progress: StageProgress
     ) -> KeptByValues:
-        """The pairs above the floor, by weights of a scheme and the factors.
-
-        Raises
-        ------
-        GemelError
-            MEMORY if the pairs that reach the threshold do not fit.
-        """
+        """The pairs above the floor, by weights of a scheme and the factors."""
         weight = class_weights(scheme, self.found, classes)
         chance = by_itself(scheme, self.found, classes)
         maximum = self.budget.free // KEPT_BYTES

@@ -77,19 +77,6 @@ def effect_of_values(
 ) -> LatentEffect:
     """Compare the step's links and joint distribution with those of agreement alone.
 
-    Parameters
-    ----------
-    values : Values
-    fitted : ValueFit
-        The step's value model.
-    weighted : WeightedPairs
-        The pairs that it was estimated from.
-    before, after : tuple of ScoredPairs and ndarray of int64
-        The pairs and which of them are links, by agreement alone and with the values.
-    precision : float
-        The prior's, of the step.
-    seed : int
-
     Notes
     -----
     One estimation from the links, one step of EM for each of both distributions, and O(`GROUPS` * cells) for each
@@ -138,9 +125,6 @@ class GroupedCliques:
 
     Attributes
     ----------
-    model : FittedModel
-    total : float
-        Records behind the model, those of the prior included.
     by_group : sequence of ndarray of float64, each of shape (n_cells, GROUPS)
         Expected records of each group in each cell of a clique, in C order of its variables.
     """
@@ -288,15 +272,7 @@ def explained_groups(
     after: tuple[ScoredPairs, NDArray[np.int64]],
     before: tuple[ScoredPairs, NDArray[np.int64]],
 ) -> tuple[Explained, ...]:
-    """Average contributions of agreement and values to the links, and the links that the values made or removed.
-
-    Parameters
-    ----------
-    fit : ExtendedFit
-    patterns : PatternCounts
-    after, before : tuple of ScoredPairs and ndarray of int64
-        The pairs and which of them are links, with the values and by agreement alone.
-    """
+    """Average contributions of agreement and values to the links, and the links that the values made or removed."""
     (new_pairs, new), (old_pairs, old) = after, before
     n_b = fit.values.n_b
     keys_new = new_pairs.row_a[new].astype(np.int64) * n_b + new_pairs.row_b[new]
@@ -338,24 +314,7 @@ def latent_result(
     weighted: WeightedPairs,
     seed: int,
 ) -> LatentResult:
-    """The step's results beside the scored pairs.
-
-    Parameters
-    ----------
-    fit : ExtendedFit
-    patterns : PatternCounts
-    pairs : ScoredPairs
-    links : ndarray of int64
-        Which of the pairs are links.
-    before : Linkage
-        By agreement alone.
-    plan : LinkagePlan
-    unconstrained_matches : float
-        Matches estimated with the values.
-    weighted : WeightedPairs
-        The pairs that the joint distribution was estimated from.
-    seed : int
-    """
+    """The step's results beside the scored pairs."""
     model = fit.scheme.model
     expected = before.pairs.link_probability
     bits = np.zeros(0) if pairs.value_bits is None else pairs.value_bits[links]

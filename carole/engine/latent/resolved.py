@@ -51,22 +51,11 @@ def resolved_with_values(
 
     Parameters
     ----------
-    found : Candidates
     rows : tuple of ndarray of int32, shape (n_kept,)
         The records of each kept pair.
-    files : tuple of SignatureSet
-        Codes of both files' records.
-    plan : LinkagePlan
-        With a latent step.
-    progress : callable
-        Called with the stage, "decide" or "latent", and the fraction of it done.
-    known : KnownRecords, optional
-        Training records, or the joint distribution itself.
 
     Returns
     -------
-    Linkage
-        Of all pairs, whatever values make of them: a custodian may be shown any.
     ndarray of int64, shape (n_kept,)
         Which kept pair each of the linkage's pairs is.
     """

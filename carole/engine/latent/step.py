@@ -111,27 +111,11 @@ def extended(
 
     Parameters
     ----------
-    values : Values
-    pairs : Pairs
-        All pairs compared.
-    found : Candidates
     linkage : Linkage
         Fellegi-Sunter's. The value model is estimated from its pairs, weighted by their link probabilities.
-    plan : LinkagePlan
-        With a latent step.
-    budget : MemoryBudget
-    progress : callable
-        Called with the fraction done.
-    known : KnownRecords, optional
-        Training records, or the joint distribution itself.
     every : ArrayPairs, optional
         Pairs that are in the result whatever their probability. Those below the floor take no part in the decision, and
         have the probabilities that they have by themselves.
-
-    Raises
-    ------
-    GemelError
-        As `fit_extended`; MEMORY if the pairs that reach the threshold do not fit.
     """
     latent = plan.latent or LatentPlan()
     settings = _settings(latent, plan)

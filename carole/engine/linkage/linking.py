@@ -35,16 +35,12 @@ def link(
     ----------
     a, b : SignatureSet
         Of the whole files, with their decoys where the plan has any.
-    plan : LinkagePlan
-        What to compare, and how to decide.
     resources : Resources
         Memory and threads.
     progress : callable
         Called with the stage ("persons" under clusters, "tables", "levels", "count", "model", "keep", "decide", and
         "latent" where there is such a step) and the fraction of it done, on the calling thread. An exception from it
         ends the run.
-    known : KnownRecords, optional
-        Of the joint distribution, for the latent step.
 
     Returns
     -------

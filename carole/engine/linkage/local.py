@@ -45,12 +45,6 @@ def compare(
 ) -> tuple[Candidates, KeptPairs]:
     """Compare two contributions of block-keyed mode: the first half of a run, without a resolver.
 
-    Parameters
-    ----------
-    a, b : Contribution
-    plan, resources, progress
-        As for `link`; the plan's rules have keys.
-
     Returns
     -------
     Candidates
@@ -202,13 +196,7 @@ class Run:
 
 
 def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
-    """Refuse more pairs than the files' records have, which only dummies and decoys can cause.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER.
-    """
+    """Refuse more pairs than the files' records have, which only dummies and decoys can cause."""
     if n_pairs > n_a * n_b:
         raise parameter(
             "padding",

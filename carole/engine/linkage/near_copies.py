@@ -63,8 +63,6 @@ class NearCopies:
 
     Attributes
     ----------
-    records
-        Of the file.
     rows
         Estimated number of rows with `PARTNERS` near-copies or more, under the blocking rule that shows most.
     compared
@@ -99,8 +97,6 @@ def near_copies(
     ----------
     files
         Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules.
-    plan
-        What is compared, and the blocking rules.
     padded
         Whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
 
@@ -132,7 +128,6 @@ class Evidence:
 
     Parameters
     ----------
-    plan : LinkagePlan
     bits : list of ndarray of float64, shape (n_levels,)
         By field, how rarely random pairs reach each level.
     """

@@ -67,13 +67,9 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
 
     Parameters
     ----------
-    part : SignatureSet
-        Of the whole file.
     plan : LinkagePlan
         What is meant for two files is left alone: the assignment, the expected matches, the latent step and the
         estimates of quality.
-    resources, progress
-        As for `link`.
 
     Raises
     ------

@@ -70,18 +70,7 @@ def agreement(
 
 
 def strangers(samples: Samples, field: FieldPlan, pool: Executor, seed: int) -> float:
-    """The share of all pairs of records with the check field, or of a sample of them, that agree in it.
-
-    Parameters
-    ----------
-    samples : Samples
-    field : FieldPlan
-        The check field.
-    pool : Executor
-        Compares distinct values.
-    seed : int
-        Of the sample, where there is one.
-    """
+    """The share of all pairs of records with the check field, or of a sample of them, that agree in it."""
     if samples.groups > 1:
         of_all = field_levels(samples.rows, field, pairs_in_groups(samples.rows, samples.groups))
     else:
@@ -148,17 +137,6 @@ def sample_outside_blocks(
     """Count the comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
 
     In block-keyed samples each field is drawn separately: their pairs are non-matches with independent fields.
-
-    Parameters
-    ----------
-    samples : Samples
-    mark
-        Marks pairs of the samples by the rules that they satisfy, as far as known.
-    seed : int
-    packing : Packing
-        Of the stream's vectors.
-    stream_of : callable
-        Compares pairs of the samples' rows.
     """
     n_a, n_b = samples.n_records
     sample_a, sample_b = samples.rows
@@ -177,17 +155,7 @@ def sample_outside_blocks(
 
 
 class SampledAgreement:
-    """The `ChanceAgreement` of samples, or of whole files in their place.
-
-    Parameters
-    ----------
-    samples : Samples
-    context : RunContext
-    tables : dict of str to ndarray of int8
-        Level tables that are valid for the samples.
-    mark : callable
-        Writes the rules that pairs of the samples' rows satisfy, as far as known.
-    """
+    """The `ChanceAgreement` of samples, or of whole files in their place."""
 
     def __init__(self, samples: Samples, context: RunContext, tables: dict[str, NDArray[np.int8]], mark: Mark) -> None:
         self._samples, self._context, self._tables, self._mark = samples, context, tables, mark

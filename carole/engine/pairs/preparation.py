@@ -70,13 +70,7 @@ def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
-    """The comparisons of fields that may be exchanged.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH if two of them differ in the length of their signatures.
-    """
+    """The comparisons of fields that may be exchanged."""
     made = []
     for first, second in plan.swaps:
         in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
@@ -171,8 +165,6 @@ def without_diagonal(counts: NDArray[np.float64], part: SignatureSet, plan: Link
     ----------
     counts : ndarray of float64, shape (n_fields, most levels)
         From `all_pairs_levels` of the file and itself, or a random sample.
-    part : SignatureSet
-    plan : LinkagePlan
     """
     found = counts.copy()
     for q, field in enumerate(plan.fields):

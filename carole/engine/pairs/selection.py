@@ -49,16 +49,12 @@ def choose_patterns(
 
     Parameters
     ----------
-    scored : ScoredPatterns
-        All vectors.
     threshold : float
         Smallest probability of a link: such pairs must fit, or the decision would be wrong.
     maximum : int
         Pairs that memory allows.
     bytes_each : int
         Memory of a pair, for the error.
-    min_probability : float
-        Pairs of a smaller match probability are left out.
 
     Notes
     -----
@@ -121,8 +117,6 @@ def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: NDArray[np.uint
 
     Parameters
     ----------
-    part : SignatureSet
-    plan : LinkagePlan
     blocks : ndarray of uint64, shape (n_rows,)
         Records of two blocks are not equal.
     """
@@ -141,14 +135,6 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> NDArray[np.in
     Records that equal each other may be one person twice, or two people whom the fields do not distinguish. What chance
     explains is known: of two people's records that have the same fields, the product of u at the highest levels agrees.
     Where that is at most `CHANCE` of the pairs of equal records, these are copies.
-
-    Parameters
-    ----------
-    part : SignatureSet
-        Of a whole file.
-    plan : LinkagePlan
-    model : Model
-        Its u is used.
 
     Returns
     -------
@@ -177,12 +163,6 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> NDArray[np.in
 
 def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, Duplicates]:
     """Duplicates within A and within B, as far as the comparison of the two files shows them.
-
-    Parameters
-    ----------
-    equal : pair of int
-        `equal_records` of each file.
-    pairs : ScoredPairs
 
     Notes
     -----

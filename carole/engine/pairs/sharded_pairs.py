@@ -76,13 +76,7 @@ class ShardedPairs:
         return sum(self.blocked.pairs_per_rule)
 
     def count(self, progress: StageProgress) -> Counts:
-        """Count the comparison vectors of all pairs.
-
-        Raises
-        ------
-        GemelError
-            MEMORY if there are more distinct vectors than memory allows; as `shard_work.count_unit`.
-        """
+        """Count the comparison vectors of all pairs."""
         maximum = self._context.max_patterns(self.n_pairs)
         tally = Tally()
         count = partial(count_unit, plan=self._context.plan, packing=self._context.packing, max_patterns=maximum)
@@ -145,17 +139,7 @@ class ShardedPairs:
         size: Callable[[Task], int] = lambda _: 1,
         *shared: Any,
     ) -> Iterator[Result]:
-        """The results of `function` for the reference to each task, in their order.
-
-        Parameters
-        ----------
-        named
-            What an error calls a task.
-        size
-            A task's share of the work.
-        shared
-            Further arguments of each.
-        """
+        """The results of `function` for the reference to each task, in their order."""
         total, done = max(1, sum(map(size, tasks))), 0
         executor = self._context.units.executor
         results = in_order(executor, function, map(referenced, tasks), self._in_flight, *shared)
@@ -230,12 +214,8 @@ def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suit
 
     Parameters
     ----------
-    a, b : Contribution
-        The two contributions.
     kept : KeptPairs
         The candidate pairs; another choice of them has another order.
-    suite : Suite
-        Of the specification.
 
     Notes
     -----

@@ -61,11 +61,8 @@ class Unit(NamedTuple):
 
     Attributes
     ----------
-    shard
     pairs
         Of the whole shard, as planned: whoever reads other sets than the plan was made of finds another number.
-    start, stop
-        The stretch.
     """
 
     shard: Shard

@@ -28,17 +28,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 
 
 class ComparisonVectors:
-    """How the rows of two sets compare under a plan.
-
-    Parameters
-    ----------
-    a, b : SignatureSet
-    plan : LinkagePlan
-    packing : Packing
-        Of all comparisons of the plan.
-    tables : dict of str to ndarray of int8
-        Level tables of the fields that are looked up rather than compared.
-    """
+    """How the rows of two sets compare under a plan."""
 
     def __init__(
         self,
@@ -137,14 +127,6 @@ class PairStream:
 
     Parameters
     ----------
-    source : PairSource
-        The pairs.
-    vectors : ComparisonVectors
-        How they compare.
-    pool : Executor
-        Runs the parts.
-    threads : int
-        Threads of the pool.
     max_patterns : int
         Distinct (vector, mask) that memory allows.
     store : bool
@@ -232,15 +214,8 @@ class PairStream:
             Selected packed vectors and masks.
         pattern : ndarray of int64, shape (n,)
             The number of each in the result.
-        progress : callable
-            Called with the fraction done.
         last
             Whether no pass follows: stored vectors are then released on the way.
-
-        Returns
-        -------
-        KeptPairs
-            In the order of the source.
         """
         selected = table_of(code, mask, pattern)
 
@@ -282,13 +257,6 @@ class PairStream:
         visit : callable
             Called with rows of A, rows of B and the position in `code` of each pair's vector; on the threads of the
             pool, and the arrays are valid during the call only.
-        progress : callable
-            Called with the fraction done, on the calling thread.
-
-        Yields
-        ------
-        Result
-            The results of the parts, in the order of the source.
         """
         selected = table_of(code, mask, np.arange(len(code), dtype=np.int64))
 
@@ -342,11 +310,8 @@ class StreamedPairs:
 
     Parameters
     ----------
-    stream : PairStream
     code, mask : ndarray of int64, of uint32, shape (n,)
         Packed vectors and masks, as returned by `PairStream.count`.
-    n_pairs : int
-        Pairs that have one of them.
     """
 
     stream: PairStream

@@ -44,8 +44,6 @@ def conclude_padded(
 
     Parameters
     ----------
-    found, plan, progress
-        As for `conclude`.
     a, b : ndarray of int32, shape (n_kept,)
         Handles of each kept pair.
     records
@@ -105,7 +103,6 @@ def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
 
     Parameters
     ----------
-    found : Candidates
     real : ndarray of bool, shape (n_kept,)
         The pairs that stay.
     """
@@ -153,13 +150,7 @@ class ShownPairs:
 
 
 def shown_pairs(linkage: Linkage, release: ReleaseSpec, side: Side) -> ShownPairs | None:
-    """What a custodian is shown of the pairs; None where it receives statistics only, or nothing.
-
-    Parameters
-    ----------
-    linkage
-        With the patterns that its pairs refer to.
-    """
+    """What a custodian is shown of the pairs; None where it receives statistics only, or nothing."""
     if side not in release.recipients_of_pairs:
         return None
     grant = getattr(release, str(side))

@@ -53,10 +53,6 @@ def checked_handles(
     Returns
     -------
     ndarray of int32, shape (n_pairs,)
-    int
-        Handles of records are below this number.
-    int
-        So many from there on are of decoys.
     """
     if len(handles) != n_pairs:
         raise malformed(f"{len(handles)} handles for {n_pairs} pairs")
@@ -138,8 +134,6 @@ class ResolvedHandles:
     ----------
     handles : ndarray of int32, shape (n_pairs,)
         Whose record each pair's row is.
-    records
-        Handles from this number on are of decoys and dummies.
     codes : ndarray of int32, shape (records,), optional
         Row of each record in the set of codes, where the linked records are to be assessed.
     decoys
@@ -232,8 +226,6 @@ class Resolved:
         Of all pairs of the request, those of dummies and decoys among them.
     order : ndarray of int64, shape (n_pairs,)
         Which pair of the request each of the linkage's pairs is.
-    document
-        The model and the aggregates, of records only.
     coded
         The links by rows of codes, where they are assessed.
     left_out
@@ -262,8 +254,6 @@ def decide(
     ----------
     a, b
         Alice's and Bob's handles.
-    threads
-        On which it is worked out.
 
     Raises
     ------

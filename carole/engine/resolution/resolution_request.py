@@ -36,8 +36,6 @@ class ResolutionRequest:
         The result of the comparison, for `conclude`.
     requested
         Digests of Alice's and of Bob's request for handles of the same pairs.
-    threads
-        Threads that Carole used, for the document.
     known
         Training records or the joint distribution, which custodians have contributed for the latent step.
     """
@@ -53,7 +51,6 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
 
     Parameters
     ----------
-    request : ResolutionRequest
     order : ndarray of int64, shape (n_kept,)
         Which kept pair comes at each place.
     """
@@ -174,12 +171,6 @@ def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:
 
 def check_request(found: Candidates, plan: LinkagePlan) -> None:
     """Accept only a request whose pairs are those of its comparison vectors.
-
-    Parameters
-    ----------
-    found
-        Of the request.
-    plan
 
     Raises
     ------

@@ -40,8 +40,6 @@ class ResolutionResult:
     ----------
     document
         The model and the aggregates, as `findings` makes them.
-    shares
-        Sealed, for each custodian that is granted pairs.
     coded
         The links by their rows in the sets of codes; None where nothing is assessed.
     left_out
@@ -159,13 +157,10 @@ def check_result(
 
     Parameters
     ----------
-    result
-        From the resolver.
     found
         The request's comparison, as Carole sent it.
     rows
         Alice's and Bob's rows of its pairs; None where Carole does not know them, in mode shared.
-    plan
 
     Raises
     ------

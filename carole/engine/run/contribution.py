@@ -60,10 +60,6 @@ class SetReader(Protocol):
 class Contribution:
     """One custodian's contribution.
 
-    Parameters
-    ----------
-    reader : SetReader
-
     Attributes
     ----------
     sets
@@ -72,8 +68,6 @@ class Contribution:
         The number of each set's first row, and of the row after the last.
     sample
         Values of each field, sampled separately; in arrays of its own, which keep nothing else in memory.
-    n_records
-        Records in the file.
     """
 
     def __init__(self, reader: SetReader) -> None:
@@ -136,8 +130,6 @@ class Packing:
 
     Parameters
     ----------
-    names : sequence of str
-        Fields, for the error.
     n_levels : sequence of int
         Levels of each field; the digit `n_levels[q]` means missing.
 

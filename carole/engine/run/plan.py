@@ -22,20 +22,14 @@ class FieldPlan:
 
     Attributes
     ----------
-    name, bits
-        Its name, and bits per signature.
     bounds
         Inclusive upper bounds of its levels.
-    comparator
-        How values are compared.
     value_frequencies
         Whether agreement on a rare value has more weight.
     missing_as_level
         Whether a missing value is evidence; otherwise it is missing at random.
     randomised_response
         Probability with which each bit of its signatures was randomised, on either side.
-    personal
-        Whether it distinguishes the persons of a household.
     """
 
     name: str
@@ -145,8 +139,6 @@ class LinkagePlan:
 
     Attributes
     ----------
-    fields
-        Compared fields, in the order of the model.
     rules
         Blocking rules; none compares every pair.
     swaps
@@ -170,14 +162,10 @@ class LinkagePlan:
         Maximum expected share of false links; None: the threshold decides.
     seed
         Seed of the random sample of pairs, where there is one.
-    max_iterations, tolerance
-        Of the EM algorithm.
     expected_matches
         Prior mean of the number of matches; None: any number is as likely.
     max_kin
         Maximum number of latent classes of non-matches, such as households; evidence decides how many there are.
-    m_prior
-        What is believed of m, by field; of the others what is usual.
     latent
         The extended latent step; None: pairs are scored by agreement alone.
     check_field
@@ -187,8 +175,6 @@ class LinkagePlan:
     decoys
         Records that each custodian has added to its file and knows to be no person's; 0: none. In modes open and
         trusted they are the last rows of its set.
-    draws
-        Linkages to draw from the posterior beside the links.
     """
 
     fields: tuple[FieldPlan, ...]

@@ -26,13 +26,7 @@ KEPT_BYTES = 180
 
 
 class MemoryBudget:
-    """Memory granted and memory left.
-
-    Parameters
-    ----------
-    total : int
-        Bytes.
-    """
+    """Memory granted and memory left."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -170,8 +164,6 @@ class Resources:
     ----------
     memory_bytes
         For the run's data, signatures included; the interpreter and its libraries need about 250 MB more.
-    threads
-        Threads that compare and count.
     units
         Where a run in mode block_keyed works on its shards instead; None: on these threads.
     """

@@ -18,14 +18,7 @@ from gemel.risk.models import JointDistribution
 
 @dataclass(frozen=True)
 class MovedDependence:
-    """Two variables that the joint distribution joins, and their mutual information, in bits.
-
-    Attributes
-    ----------
-    variables
-    joint, links
-        By the step's joint distribution, and by that of the links of agreement alone.
-    """
+    """Two variables that the joint distribution joins, and their mutual information, in bits."""
 
     variables: tuple[str, str]
     joint: float
@@ -57,8 +50,6 @@ class ScoredPatterns:
         int8, shape (n_patterns, n_fields): levels, or -1 where a value is missing.
     mask
         uint32: rules satisfied; 0 when nothing is blocked.
-    count
-        int64: pairs.
     weight
         float64: match weight in bits.
     probability
@@ -152,8 +143,6 @@ class Explained:
 
     Attributes
     ----------
-    what
-        Which pairs.
     pairs
         Their number, `FEWEST` at least: no few pairs are reported.
     parts
@@ -173,30 +162,14 @@ class LatentResult:
     ----------
     joint
         The joint distribution of the variables, in codes; None where all are keys that stand alone.
-    alone
-        Names of the keys that stand alone.
-    dependences
-        Pairs of variables that the joint distribution's graph joins.
-    records
-        Weight of the pairs that the value model was estimated from.
-    unconstrained_matches
-        Matches estimated with the values.
     held
         The number that the held prevalence implies; None where p is estimated with the values.
-    iterations, converged
-        Of the EM beside the values, and whether that and the value model converged.
     log_likelihood_gain
         Natural logarithm of how much more likely the values of all pairs are under the step than if they had nothing to
         do with who matches, each pair by itself.
-    links_before, precision_before, matches_before
-        Fellegi-Sunter's decision alone: links, their expected precision, and expected matches.
     bits
         float64, shape (5,): what values add to a link, to a tenth: lowest, lower quartile, median, upper quartile and
         highest, but for the few lowest and highest; zeros where links are few.
-    explained
-        Groups of pairs, with the contributions of agreement and values.
-    effect
-        What the values changed.
     precision
         Total prior precision of the joint distribution, given or chosen; None where there is none.
     """
@@ -225,14 +198,8 @@ class Linkage:
 
     Attributes
     ----------
-    model
-        The fitted model.
     scheme
         The scheme's weight for every comparison level.
-    patterns
-        All comparison vectors that occurred.
-    pairs
-        The pairs that were kept.
     links
         int64: which of `pairs` are links, ascending.
     best_possible
@@ -246,18 +213,12 @@ class Linkage:
         obey one-to-one some of those kept may lie below it.
     matches_below_floor
         Expected matches among the compared pairs that were not kept.
-    n_candidates
-        Pairs compared.
     candidates_per_rule
         Per blocking rule the pairs that satisfy it; a pair may satisfy several.
     blocking
         Estimated share of the matches that are among the candidates, and the assumptions of the estimate.
     missing
         Per field the share of rows of A and of B without a value.
-    warnings
-        What a reader of the results must know.
-    seconds
-        Duration of each stage.
     peak_bytes
         Largest memory reserved at any time, of `Resources.memory_bytes`.
     latent

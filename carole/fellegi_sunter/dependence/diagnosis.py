@@ -44,8 +44,6 @@ class Misfit:
 
     Parameters
     ----------
-    within : {"matches", "others"}
-    fields : tuple of str
     gain : float
         Log Bayes factor of dependence over independence, on three levels.
     observed, expected : float
@@ -87,20 +85,11 @@ def misfits(
 
     Parameters
     ----------
-    within : {"matches", "others"}
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     weight : ndarray of float64, shape (n_patterns,)
         Expected pairs of the class by pattern.
-    fields : sequence of FieldLevels
     estimation_mask : EstimationMask, optional
         Which patterns may identify which fields; None: each of all.
-    scale : float
-        Pairs that a sampled one stands for.
-
-    Returns
-    -------
-    tuple of Misfit
-        Those with a positive gain.
 
     Notes
     -----
@@ -177,8 +166,6 @@ class OutsideBlocks:
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     count : ndarray of float64, shape (n_patterns,)
         Pairs that they stand for.
-    scale : float
-        Pairs that a sampled one stands for.
     """
 
     gamma: NDArray[np.int8]
@@ -200,8 +187,6 @@ class JointModel:
         Share of matches among all pairs, those that blocking left out with the others.
     recall : float
         Share of the matches that blocking kept; 1 where it is not estimable.
-    rounds : int
-    converged : bool
     misfits : tuple of Misfit
         Where independence fails, matches first.
     evidence_of_kin : tuple of float

@@ -180,9 +180,6 @@ class Maximisation:
 
         Parameters
         ----------
-        classes : KinClasses
-        others : ndarray of float64
-            Expected non-matches by pattern.
         strangers : Distribution, optional
             None: independent fields with the levels of all pairs, and the classes stay as they are.
         """
@@ -268,8 +265,6 @@ def strangers_by_links(
     -------
     known : ndarray of float64, shape (n_patterns,)
         Such pairs by pattern.
-    share : float
-        Their share of all non-matches.
     """
     links, pattern = kept
     known, share = links.excluded(link_probability >= LINKED)
@@ -313,11 +308,8 @@ def fit_joint(
     ----------
     model : Model
         With independent fields, fitted to the same counts; only its fields, files and likelihood are used.
-    patterns : PatternCounts
     dependence : {"none", "pairwise", "decomposable", "auto"}
         Maximum size of cliques: 1, 2, 4, and 4 for auto. Which edges there are is chosen by evidence in each case.
-    settings, rules, level_counts
-        As given to `fit`.
     outside_blocks : OutsideBlocks, optional
         Needed where pairs were blocked, unless fields are independent.
     pairs : tuple of LinkPosterior and ndarray of int, optional
@@ -340,7 +332,6 @@ def fit_joint(
     Model
         m, u and p of the same classes, field by field, with the warnings of the last round; history and likelihood are
         those of `fit`.
-    JointModel
     LinkProbabilities or None
         Under it, in the order of `pairs`.
 

@@ -158,8 +158,6 @@ def updated(
 
     Parameters
     ----------
-    classes : KinClasses
-        Where estimation starts.
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     others : ndarray of float64, shape (n_patterns,)
         Expected non-matches by pattern.
@@ -167,14 +165,11 @@ def updated(
         Log probability of each pattern among strangers.
     valid : ndarray of bool, shape (n_fields, n_levels)
         Which entries are levels.
-    left_out : float
-        Strangers that have no pattern here.
     steps : int
         EM steps at most; with 0 the classes stay as they are.
 
     Returns
     -------
-    KinClasses
     ndarray of float64, shape (n_patterns,)
         Share of strangers among the non-matches of each pattern.
 

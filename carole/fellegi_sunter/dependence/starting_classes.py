@@ -71,9 +71,6 @@ class StartingClasses:
 
     Parameters
     ----------
-    matches : float
-        Expected number of matches.
-    kin : KinClasses
     weight : ndarray of float64, shape (n_patterns,)
         Match weight of each comparison vector, in bits.
     evidence : tuple of float
@@ -109,10 +106,6 @@ class CountedPairs:
         Matches that the belief is worth; infinite where m cannot be estimated.
     personal : ndarray of bool, shape (n_fields,)
         Fields that distinguish the persons of a household.
-    n_pairs : float
-        All pairs of the two files.
-    expected_matches : float, optional
-        Prior mean of the number of matches.
     """
 
     gamma: NDArray[np.int8]
@@ -134,7 +127,6 @@ def starting_classes(
 
     Parameters
     ----------
-    pairs : CountedPairs
     max_kin : int
         At most so many, up to `MAX_KIN`.
     exclusiveness : callable

@@ -61,15 +61,7 @@ class EstimationMask:
 
 @dataclass(frozen=True)
 class Edge:
-    """Two fields that depend on each other given match status, and the evidence for it.
-
-    Parameters
-    ----------
-    fields : tuple of int
-        Positions, ascending.
-    gain : float
-        Log Bayes factor of the step that joined them.
-    """
+    """Two fields that depend on each other given match status, and the evidence for it."""
 
     fields: tuple[int, int]
     gain: float
@@ -115,22 +107,11 @@ def choose(
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     weight : ndarray of float64, shape (n_patterns,)
         Expected pairs of the class by pattern.
-    fields : sequence of FieldLevels
-    largest_clique : int
-        Maximum number of fields in a clique.
     estimation_mask : EstimationMask, optional
         Which patterns may identify which fields; None: each of all.
-    max_edges : int, optional
-        Where to stop.
     scale : float
         Pairs that a sampled one stands for. Scores weigh that many as one, so that sampling error does not look like
         dependence.
-    min_gain : float
-        Minimum log Bayes factor of an edge.
-
-    Returns
-    -------
-    Structure
 
     Notes
     -----
@@ -268,7 +249,6 @@ class Distribution:
 
     Parameters
     ----------
-    structure : Structure
     tables : tuple of ndarray of float64
         For each of the structure's families the probabilities of the field's levels given its parents': axis 0 is
         the field, the others the parents in order.
@@ -350,24 +330,18 @@ def estimated(
 
     Parameters
     ----------
-    structure : Structure
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     weight : ndarray of float64, shape (n_patterns,)
         Expected pairs of the class by pattern.
     alone : ndarray of float64, shape (n_fields, n_levels)
         Marginal distribution of each field: that of a field without parents, and the one towards which the others
         are smoothed.
-    n_levels : sequence of int
     pseudo_pairs : float
         Weight of `alone` in a field's distribution given its parents' levels, in pairs as they were counted.
     estimation_mask : EstimationMask, optional
         Which patterns may identify which fields; None: each of all.
     sampled : ndarray of float64, shape (n_patterns,), optional
         Of the pairs of each pattern, those that sampled ones stand for; None: all were counted.
-    scale : float
-        Pairs that a sampled one stands for.
-    rng : numpy.random.Generator, optional
-        Draws each table from its Dirichlet posterior, of which the table is otherwise the mean.
 
     Notes
     -----
