@@ -17,8 +17,8 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import U64
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
@@ -26,7 +26,7 @@ MAX_BITS = 63
 """Largest number of bits of a band: one more would leave no code for "no key"."""
 
 
-def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.uint64]]:
+def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[U64]:
     """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
 
     Raises
@@ -52,7 +52,7 @@ def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.
     return keys
 
 
-def _bits(signatures: NDArray[np.uint64], start: int, n: int) -> NDArray[np.uint64]:
+def _bits(signatures: U64, start: int, n: int) -> U64:
     """Bits `start` to `start + n` of each signature as a number."""
     word, shift = divmod(start, 64)
     found = signatures[:, word] >> np.uint64(shift)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import U64
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
-Keys = NDArray[np.uint64]
+Keys = U64
 
 
 @dataclass(frozen=True)

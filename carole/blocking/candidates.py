@@ -13,14 +13,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, U32, U64
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY
 
 
 @njit(nogil=True, cache=True)
-def all_pairs(start: int, stop: int, n_b: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+def all_pairs(start: int, stop: int, n_b: int, row_a: I32, row_b: I32) -> int:
     """Write the pairs `start` to `stop` of the whole product, B's rows varying fastest; return their number."""
     i = start // n_b
     j = start % n_b
@@ -50,13 +50,13 @@ class Blocks(NamedTuple):
         Row numbers in the order of the rule's keys.
     """
 
-    ends: NDArray[np.int64]
-    first_a: NDArray[np.int64]
-    first_b: NDArray[np.int64]
-    size_a: NDArray[np.int64]
-    size_b: NDArray[np.int64]
-    order_a: NDArray[np.int32]
-    order_b: NDArray[np.int32]
+    ends: I64
+    first_a: I64
+    first_b: I64
+    size_a: I64
+    size_b: I64
+    order_a: I32
+    order_b: I32
 
     @property
     def n_pairs(self) -> int:
@@ -66,15 +66,7 @@ class Blocks(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def block_pairs(
-    start: int,
-    stop: int,
-    rule: int,
-    blocks: Blocks,
-    keys_a: NDArray[np.uint64],
-    keys_b: NDArray[np.uint64],
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    mask: NDArray[np.uint32],
+    start: int, stop: int, rule: int, blocks: Blocks, keys_a: U64, keys_b: U64, row_a: I32, row_b: I32, mask: U32
 ) -> int:
     """Write those of a rule's pairs `start` to `stop` that satisfy no earlier rule; return their number.
 
@@ -158,7 +150,7 @@ class PairSource(Protocol):
     def parts(self, size: int) -> Iterator[Part]:
         """Split the source into parts of at most `size` pairs."""
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write a part's pairs and the rules they satisfy; return how many there are."""
 
 
@@ -173,7 +165,7 @@ class AllPairs:
         """Split the product into parts of at most `size` pairs."""
         return stretches(0, 0, self.n_pairs, size)
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write a part's pairs; return how many there are."""
         n = all_pairs(part.start, part.stop, self._n_b, row_a, row_b)
         mask[:n] = 0
@@ -181,14 +173,14 @@ class AllPairs:
 
 
 class AscendingPairs:
-    """Those pairs of a source of which A's row comes before B's: where both files are one, each pair of its rows once."""
+    """Pairs of a source of which A's row comes before B's: where both files are one, each pair of its rows once."""
 
     def __init__(self, source: PairSource) -> None:
         self._source = source
         self.n_pairs = source.n_pairs
         self.parts = source.parts
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write a part's ascending pairs; return how many there are."""
         n = self._source.write(part, row_a, row_b, mask)
         ascending = np.flatnonzero(row_a[:n] < row_b[:n])
@@ -217,9 +209,7 @@ class CandidatePairs:
     Building sorts each rule's keys. Memory: see `index_bytes`.
     """
 
-    def __init__(
-        self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], max_rules: int = MAX_RULES
-    ) -> None:
+    def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
         if not 1 <= len(keys_a) <= max_rules or len(keys_a) != len(keys_b):
             raise parameter(
                 "blocking",
@@ -237,7 +227,7 @@ class CandidatePairs:
         return n_rules * ((n_a + n_b) * (8 + 4) + min(n_a, n_b) * 4 * 8)
 
     @property
-    def keys_by_row(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    def keys_by_row(self) -> tuple[U64, U64]:
         """Keys of A's and of B's rows, shape (n_rows, n_rules)."""
         return self._keys_a, self._keys_b
 
@@ -254,10 +244,7 @@ class CandidatePairs:
     @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that have no key under any rule and so can never be linked."""
-        return (
-            int((self._keys_a == NO_KEY).all(axis=1).sum()),
-            int((self._keys_b == NO_KEY).all(axis=1).sum()),
-        )
+        return (int((self._keys_a == NO_KEY).all(axis=1).sum()), int((self._keys_b == NO_KEY).all(axis=1).sum()))
 
     def blocks_above(self, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
@@ -273,7 +260,7 @@ class CandidatePairs:
         for number, rule in enumerate(self._rules):
             yield from stretches(number, 0, rule.n_pairs, size)
 
-    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
         """Write the rules that each of the first `n` pairs satisfies."""
         mask[:n] = 0
         for rule in range(self._keys_a.shape[1]):
@@ -281,14 +268,14 @@ class CandidatePairs:
             shared = (key == self._keys_b[row_b[:n], rule]) & (key != NO_KEY)
             mask[:n] |= shared.astype(np.uint32) << np.uint32(rule)
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         return block_pairs(
             part.start, part.stop, part.rule, self._rules[part.rule], self._keys_a, self._keys_b, row_a, row_b, mask
         )
 
 
-def blocks_of(keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> Blocks:
+def blocks_of(keys_a: U64, keys_b: U64) -> Blocks:
     """The blocks of one rule: rows in the order of their keys, and where each shared key begins."""
     order_a, values_a, first_a, size_a = _grouped(keys_a)
     order_b, values_b, first_b, size_b = _grouped(keys_b)
@@ -298,9 +285,7 @@ def blocks_of(keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> Blocks:
     return Blocks(ends, first_a[in_a], first_b[in_b], size_a, size_b, order_a, order_b)
 
 
-def _grouped(
-    keys: NDArray[np.uint64],
-) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+def _grouped(keys: U64) -> tuple[I32, U64, I64, I64]:
     """Rows in the order of their keys; each key but `NO_KEY`, where it begins, and its number of rows."""
     order = np.argsort(keys, kind="stable").astype(np.int32)
     values, first, size = np.unique(keys[order], return_index=True, return_counts=True)
@@ -308,7 +293,7 @@ def _grouped(
     return order, values[present], first[present].astype(np.int64), size[present].astype(np.int64)
 
 
-def by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def by_row(keys: Sequence[U64]) -> U64:
     """Keys of each row beside each other, shape (n_rows, n_rules)."""
     if len({len(column) for column in keys}) != 1:
         raise parameter(
@@ -350,12 +335,7 @@ class BlockKeyedPairs:
     """
 
     def __init__(
-        self,
-        rule: int,
-        keys_a: Sequence[NDArray[np.uint64]],
-        keys_b: Sequence[NDArray[np.uint64]],
-        start: int = 0,
-        stop: int | None = None,
+        self, rule: int, keys_a: Sequence[U64], keys_b: Sequence[U64], start: int = 0, stop: int | None = None
     ) -> None:
         self._rule, self._start = rule, start
         self._blocks = blocks_of(keys_a[rule], keys_b[rule])
@@ -376,16 +356,14 @@ class BlockKeyedPairs:
         """Split the stretch into parts of at most `size` pairs."""
         return stretches(self._rule, self._start, self._stop, size)
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         return block_pairs(
             part.start, part.stop, part.rule, self._blocks, self._keys_a, self._keys_b, row_a, row_b, mask
         )
 
 
-def shared_blocks(
-    rule: int, digests_a: NDArray[np.uint64], digests_b: NDArray[np.uint64], above: int
-) -> tuple[int, list[Block]]:
+def shared_blocks(rule: int, digests_a: U64, digests_b: U64, above: int) -> tuple[int, list[Block]]:
     """The number of pairs within the blocks of two sets of a rule, and the blocks of more than `above` pairs."""
     blocks = blocks_of(digests_a, digests_b)
     large = np.flatnonzero(blocks.size_a * blocks.size_b > above)

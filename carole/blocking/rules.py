@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, U32, U64, Flags
 from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, Part
 from gemel.carole.blocking.value_relation import ValuePairs
 from gemel.common.errors import parameter
@@ -26,18 +26,16 @@ class Rule(Protocol):
     def n_pairs(self) -> int:
         """Pairs it numbers: at least as many as it writes."""
 
-    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
         """Write the pairs numbered `start` to `stop`, each pair of the rule once; return how many there are."""
 
-    def mark(
-        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
-    ) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
         """Set a bit in the masks of those of the first `n` pairs that satisfy the rule."""
 
     def blocks_above(self, number: int, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs."""
 
-    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def without_key(self) -> tuple[Flags, Flags]:
         """Rows of A and of B that satisfy the rule with no row of the other file."""
 
 
@@ -50,7 +48,7 @@ class KeyedRule:
         The keys of A's and of B's rows: one array for each, such as a band; keys are compared within it only.
     """
 
-    def __init__(self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]]) -> None:
+    def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64]) -> None:
         # Each key is treated as a separate rule, numbered consecutively; a pair written by the first of them is not
         # written again.
         self._pairs = CandidatePairs(keys_a, keys_b, max_rules=max(1, len(keys_a)))
@@ -61,7 +59,7 @@ class KeyedRule:
         """Pairs of all its blocks."""
         return self._pairs.n_pairs
 
-    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
         """Write the pairs numbered `start` to `stop`; return how many there are."""
         n = 0
         ignored = np.empty(stop - start, dtype=np.uint32)
@@ -74,9 +72,7 @@ class KeyedRule:
             start, key = end, key + 1
         return n
 
-    def mark(
-        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
-    ) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
         """Set a bit in the masks of those of the first `n` pairs that share a key."""
         _mark_keys(row_a, row_b, n, bit, *self._pairs.keys_by_row, mask)
 
@@ -84,7 +80,7 @@ class KeyedRule:
         """Blocks of more than `pairs` pairs."""
         return [Block(number, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
 
-    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def without_key(self) -> tuple[Flags, Flags]:
         """Rows that have no key at all."""
         keys_a, keys_b = self._pairs.keys_by_row
         return (keys_a == 0).all(axis=1), (keys_b == 0).all(axis=1)
@@ -99,7 +95,7 @@ class ValueRule:
         The rows' values, -1 where missing.
     """
 
-    def __init__(self, related: ValuePairs, codes_a: NDArray[np.int32], codes_b: NDArray[np.int32]) -> None:
+    def __init__(self, related: ValuePairs, codes_a: I32, codes_b: I32) -> None:
         self._related = related
         self._codes_a, self._codes_b = np.ascontiguousarray(codes_a), np.ascontiguousarray(codes_b)
         n_a = len(related.first) - 1
@@ -115,13 +111,11 @@ class ValueRule:
         """Pairs of rows with related values."""
         return int(self._blocks.ends[-1]) if len(self._blocks.ends) else 0
 
-    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
         """Write the pairs numbered `start` to `stop`; return how many there are: all of them."""
         return int(_related_pairs(start, stop, self._blocks, row_a, row_b))
 
-    def mark(
-        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
-    ) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
         """Set a bit in the masks of those of the first `n` pairs whose values are related."""
         _mark_related(
             row_a, row_b, n, bit, self._codes_a, self._codes_b, self._related.first, self._related.partner, mask
@@ -135,12 +129,12 @@ class ValueRule:
         size_b = np.diff(blocks.first_b)[blocks.value_b[large]]
         return [Block(number, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
 
-    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def without_key(self) -> tuple[Flags, Flags]:
         """Rows without a value."""
         return self._codes_a < 0, self._codes_b < 0
 
 
-def _grouped(codes: NDArray[np.int32], n: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _grouped(codes: I32, n: int) -> tuple[I32, I64]:
     """Rows in the order of their values, those without one left out, and where each value begins."""
     order = np.argsort(codes, kind="stable").astype(np.int32)
     present = codes[codes >= 0]
@@ -149,15 +143,7 @@ def _grouped(codes: NDArray[np.int32], n: int) -> tuple[NDArray[np.int32], NDArr
 
 
 @njit(nogil=True, cache=True)
-def _mark_keys(
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n: int,
-    bit: np.uint32,
-    keys_a: NDArray[np.uint64],
-    keys_b: NDArray[np.uint64],
-    mask: NDArray[np.uint32],
-) -> None:
+def _mark_keys(row_a: I32, row_b: I32, n: int, bit: np.uint32, keys_a: U64, keys_b: U64, mask: U32) -> None:
     for i in range(n):
         for k in range(keys_a.shape[1]):
             key = keys_a[row_a[i], k]
@@ -168,15 +154,7 @@ def _mark_keys(
 
 @njit(nogil=True, cache=True)
 def _mark_related(
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n: int,
-    bit: np.uint32,
-    codes_a: NDArray[np.int32],
-    codes_b: NDArray[np.int32],
-    first: NDArray[np.int64],
-    partner: NDArray[np.int32],
-    mask: NDArray[np.uint32],
+    row_a: I32, row_b: I32, n: int, bit: np.uint32, codes_a: I32, codes_b: I32, first: I64, partner: I32, mask: U32
 ) -> None:
     for i in range(n):
         a, b = codes_a[row_a[i]], codes_b[row_b[i]]
@@ -205,23 +183,17 @@ class _ValueBlocks(NamedTuple):
         Where the rows of each value begin in `order_a` and `order_b`.
     """
 
-    ends: NDArray[np.int64]
-    value_a: NDArray[np.int32]
-    value_b: NDArray[np.int32]
-    first_a: NDArray[np.int64]
-    first_b: NDArray[np.int64]
-    order_a: NDArray[np.int32]
-    order_b: NDArray[np.int32]
+    ends: I64
+    value_a: I32
+    value_b: I32
+    first_a: I64
+    first_b: I64
+    order_a: I32
+    order_b: I32
 
 
 @njit(nogil=True, cache=True)
-def _related_pairs(
-    start: int,
-    stop: int,
-    blocks: _ValueBlocks,
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-) -> int:
+def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_b: I32) -> int:
     n = 0
     block = np.searchsorted(blocks.ends, start, side="right")
     at = start
@@ -284,13 +256,13 @@ class UnionPairs:
             for start in range(0, rule.n_pairs, size):
                 yield Part(number, start, min(start + size, rule.n_pairs))
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         n = self._rules[part.rule].write(part.start, part.stop, row_a, row_b)
         self.mark(row_a, row_b, n, mask)
         return int(_without(n, np.uint32((1 << part.rule) - 1), row_a, row_b, mask))
 
-    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
         """Write the rules that each of the first `n` pairs satisfies."""
         mask[:n] = 0
         for number, rule in enumerate(self._rules):
@@ -298,9 +270,7 @@ class UnionPairs:
 
 
 @njit(nogil=True, cache=True)
-def _without(
-    n: int, bits: np.uint32, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]
-) -> int:
+def _without(n: int, bits: np.uint32, row_a: I32, row_b: I32, mask: U32) -> int:
     """Drop those of the first `n` pairs that have any of some bits; return how many are left."""
     left = 0
     for i in range(n):

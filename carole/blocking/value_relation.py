@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, U64
 from gemel.carole.comparison.kernels import popcount
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
@@ -49,13 +49,11 @@ class MultibitTree:
     Built in O(n * depth * words) and n/4 nodes of two signatures each, at most twice that.
     """
 
-    def __init__(self, signatures: NDArray[np.uint64]) -> None:
+    def __init__(self, signatures: U64) -> None:
         self._signatures = np.ascontiguousarray(signatures)
         self._tree = _build(self._signatures)
 
-    def within(
-        self, queries: NDArray[np.uint64], allowed: int, maximum: int, progress: StageProgress
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def within(self, queries: U64, allowed: int, maximum: int, progress: StageProgress) -> tuple[I64, I32]:
         """For each query the signatures with at most `allowed` disagreeing bits; stops soon after `maximum` in all.
 
         Parameters
@@ -69,8 +67,8 @@ class MultibitTree:
             Ascending positions ``found[first[i]:first[i + 1]]`` for query i.
         """
         queries = np.ascontiguousarray(queries)
-        counts: list[NDArray[np.int64]] = []
-        found: list[NDArray[np.int32]] = []
+        counts: list[I64] = []
+        found: list[I32] = []
         total = 0
         room = np.empty(max(len(self._signatures), 1), dtype=np.int32)
         for start in range(0, len(queries), _QUERIES):
@@ -89,13 +87,11 @@ class MultibitTree:
         return first, np.concatenate([np.empty(0, dtype=np.int32), *found])
 
 
-_Tree = tuple[
-    NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]
-]
+_Tree = tuple[I32, I64, I64, I64, U64, U64]
 
 
 @njit(nogil=True, cache=True)
-def _build(signatures: NDArray[np.uint64]) -> _Tree:
+def _build(signatures: U64) -> _Tree:
     """Order of the signatures; each node's first and end in it and its right child (0: a leaf; the left one follows
     the node); the bits in common and their values."""
     n, words = signatures.shape
@@ -152,16 +148,16 @@ def _build(signatures: NDArray[np.uint64]) -> _Tree:
 
 @njit(nogil=True, cache=True)
 def _search(
-    query: NDArray[np.uint64],
+    query: U64,
     allowed: int,
-    signatures: NDArray[np.uint64],
-    order: NDArray[np.int32],
-    first: NDArray[np.int64],
-    end: NDArray[np.int64],
-    right: NDArray[np.int64],
-    common: NDArray[np.uint64],
-    value: NDArray[np.uint64],
-    out: NDArray[np.int32],
+    signatures: U64,
+    order: I32,
+    first: I64,
+    end: I64,
+    right: I64,
+    common: U64,
+    value: U64,
+    out: I32,
 ) -> int:
     """Write the signatures within `allowed` disagreeing bits of one, in no order; return their number."""
     n = 0
@@ -204,8 +200,8 @@ class ValuePairs:
         int32: values of B, ascending for each of A.
     """
 
-    first: NDArray[np.int64]
-    partner: NDArray[np.int32]
+    first: I64
+    partner: I32
 
 
 def disagreements_allowed(bits: int, minimum: float, randomised_response: float = 0.0) -> int:
@@ -281,7 +277,7 @@ def canopy_pairs(
     values = np.ascontiguousarray(np.concatenate([a.signatures, b.signatures]))
     near, far = (disagreements_allowed(a.bits, similarity, randomised_response) for similarity in (tight, loose))
     free = np.ones(len(values), dtype=np.bool_)
-    found: list[NDArray[np.int64]] = []
+    found: list[I64] = []
     waiting, distinct = 0, np.empty(0, dtype=np.int64)
     for picked, centre in enumerate(np.random.default_rng(seed).permutation(len(values))):
         if not free[centre]:
@@ -309,7 +305,7 @@ def canopy_pairs(
 
 
 @njit(nogil=True, cache=True)
-def _distances(values: NDArray[np.uint64], centre: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _distances(values: U64, centre: U64) -> I64:
     """Disagreeing bits of each value with one."""
     out = np.zeros(len(values), dtype=np.int64)
     for i in range(len(values)):

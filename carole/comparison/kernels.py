@@ -23,6 +23,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import I8, I32, I64, U64
+
 TILE_ROWS = 512
 UNROLLED_WORDS = 8
 
@@ -41,7 +43,7 @@ def _popcount(_typing_context: Any, _word: Any) -> Any:
 popcount: Any = _popcount
 
 
-def padded_words(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def padded_words(signatures: U64) -> U64:
     """Signatures with zero words appended up to a multiple of `UNROLLED_WORDS`.
 
     Both sides get the same zeros, which never disagree, so the number of disagreeing bits is unchanged.
@@ -55,7 +57,7 @@ def padded_words(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return padded
 
 
-def word_major_tiles(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def word_major_tiles(signatures: U64) -> U64:
     """Signatures as tiles of `TILE_ROWS` rows, word-major within a tile.
 
     Parameters
@@ -78,9 +80,7 @@ def word_major_tiles(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 @njit(nogil=True, cache=True)
-def level_block(
-    a: NDArray[np.uint64], tiles: NDArray[np.uint64], limits: NDArray[np.int16], out: NDArray[np.int8]
-) -> None:
+def level_block(a: U64, tiles: U64, limits: NDArray[np.int16], out: I8) -> None:
     """Levels of all pairs of a block of A's signatures with B's.
 
     Parameters
@@ -134,9 +134,7 @@ def level_block(
 
 
 @njit(nogil=True, cache=True)
-def weighted_level_counts(
-    levels: NDArray[np.int8], weight_a: NDArray[np.int64], weight_b: NDArray[np.int32], out: NDArray[np.int64]
-) -> None:
+def weighted_level_counts(levels: I8, weight_a: I64, weight_b: I32, out: I64) -> None:
     """Add the weights of a block's pairs to `out` by level.
 
     Parameters
@@ -164,15 +162,7 @@ def weighted_level_counts(
 
 @njit(nogil=True, cache=True)
 def add_table_levels(
-    table: NDArray[np.int8],
-    codes_a: NDArray[np.int32],
-    codes_b: NDArray[np.int32],
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n_pairs: int,
-    stride: int,
-    missing: int,
-    out: NDArray[np.int64],
+    table: I8, codes_a: I32, codes_b: I32, row_a: I32, row_b: I32, n_pairs: int, stride: int, missing: int, out: I64
 ) -> None:
     """Add `stride` times the level, looked up in a table of distinct values, to the first `n_pairs` of `out`.
 
@@ -198,21 +188,13 @@ class FieldRows(NamedTuple):
         Row of `signatures` of each record; -1 for missing.
     """
 
-    signatures: NDArray[np.uint64]
-    codes: NDArray[np.int32]
+    signatures: U64
+    codes: I32
 
 
 @njit(nogil=True, cache=True)
 def add_compared_levels(
-    a: FieldRows,
-    b: FieldRows,
-    levels: NDArray[np.int8],
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n_pairs: int,
-    stride: int,
-    missing: int,
-    out: NDArray[np.int64],
+    a: FieldRows, b: FieldRows, levels: I8, row_a: I32, row_b: I32, n_pairs: int, stride: int, missing: int, out: I64
 ) -> None:
     """As `add_table_levels`, comparing each pair's signatures.
 
@@ -261,9 +243,9 @@ def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response:
     return np.array(limits, dtype=np.int16)
 
 
-def levels_by_disagreement(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> NDArray[np.int8]:
+def levels_by_disagreement(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> I8:
     """Level of each possible number of disagreeing bits; shape (bits + 1,)."""
     disagreeing = np.arange(bits + 1)
     limits = disagreement_limits(bits, bounds, randomised_response)
-    levels: NDArray[np.int8] = (disagreeing[:, None] <= limits).sum(axis=1).astype(np.int8)
+    levels: I8 = (disagreeing[:, None] <= limits).sum(axis=1).astype(np.int8)
     return levels

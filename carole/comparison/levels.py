@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Jaro, JaroWinkler
 from rapidfuzz.process import cdist, cpdist
 
+from gemel.carole.arrays import F64, I8, I32, I64
 from gemel.carole.comparison.kernels import (
     FieldRows,
     add_compared_levels,
@@ -48,9 +49,7 @@ _ROUNDING = 1e-9
 """A similarity above a bound by no more than this counts as the bound: .9 is computed as .9000000000000001."""
 
 
-def similarity_table(
-    a: Sequence[str], b: Sequence[str], comparator: Comparator, threads: int = 1
-) -> NDArray[np.float64]:
+def similarity_table(a: Sequence[str], b: Sequence[str], comparator: Comparator, threads: int = 1) -> F64:
     """Similarity of every pair of values.
 
     Returns
@@ -69,19 +68,19 @@ def similarity_table(
     """
     if not len(a) or not len(b):
         return np.zeros((len(a), len(b)))
-    table: NDArray[np.float64] = cdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=threads)
+    table: F64 = cdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=threads)
     return table
 
 
-def pair_similarities(a: Sequence[str], b: Sequence[str], comparator: Comparator) -> NDArray[np.float64]:
+def pair_similarities(a: Sequence[str], b: Sequence[str], comparator: Comparator) -> F64:
     """Similarity of each value of one list to the value at its place in the other, shape (len(a),)."""
     if not len(a):
         return np.zeros(0)
-    found: NDArray[np.float64] = cpdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=1)
+    found: F64 = cpdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=1)
     return found
 
 
-def levels_of(similarity: NDArray[np.float64], bounds: Sequence[float]) -> NDArray[np.int8]:
+def levels_of(similarity: F64, bounds: Sequence[float]) -> I8:
     """Comparison level of each similarity: the first inclusive upper bound that it does not exceed."""
     upper = np.asarray(bounds, dtype=np.float64)[:-1] + _ROUNDING
     return np.searchsorted(upper, similarity, side="left").astype(np.int8)
@@ -122,7 +121,7 @@ def level_table(
     pool: Executor,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
-) -> NDArray[np.int8]:
+) -> I8:
     """Level of every pair of distinct signatures, or values, of a field.
 
     Parameters
@@ -172,10 +171,10 @@ def level_counts(
     b: FieldSignatures,
     bounds: Sequence[float],
     pool: Executor,
-    table: NDArray[np.int8] | None = None,
+    table: I8 | None = None,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
-) -> NDArray[np.int64]:
+) -> I64:
     """Exact number of pairs of rows at each level, over all pairs of two files.
 
     Parameters
@@ -199,7 +198,7 @@ def level_counts(
     tiles = read_only(word_major_tiles(b.signatures if table is None and not trusted else b.signatures[:0]))
     values = [unpack_values(side.signatures, "comparison") if trusted else [] for side in (a, b)]
 
-    def count(first: int) -> NDArray[np.int64]:
+    def count(first: int) -> I64:
         rows = slice(first, first + ROWS_PER_BLOCK)
         if table is not None:
             levels = table[rows]
@@ -232,7 +231,7 @@ class FieldComparison:
         a: FieldSignatures,
         b: FieldSignatures,
         bounds: Sequence[float],
-        table: NDArray[np.int8] | None = None,
+        table: I8 | None = None,
         comparator: AnyComparator = "jaccard",
         randomised_response: float = 0.0,
     ) -> None:
@@ -249,14 +248,7 @@ class FieldComparison:
         """The digit that stands for "missing on either side": one past the highest level."""
         return self.n_levels
 
-    def add(
-        self,
-        row_a: NDArray[np.int32],
-        row_b: NDArray[np.int32],
-        n_pairs: int,
-        stride: int,
-        out: NDArray[np.int64],
-    ) -> None:
+    def add(self, row_a: I32, row_b: I32, n_pairs: int, stride: int, out: I64) -> None:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`."""
         if self._table is not None:
             in_a, in_b = self._sides
@@ -277,7 +269,7 @@ class ValuePairs:
         self._bounds = bounds
         self._comparator = comparator
 
-    def levels(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> NDArray[np.int8]:
+    def levels(self, row_a: I32, row_b: I32) -> I8:
         """Level of each pair of rows, -1 where a value is missing."""
         in_a, in_b = self._codes[0][row_a], self._codes[1][row_b]
         there = (in_a >= 0) & (in_b >= 0)
@@ -313,12 +305,12 @@ def level_distribution(
     pool: Executor,
     rng: np.random.Generator,
     *,
-    table: NDArray[np.int8] | None = None,
+    table: I8 | None = None,
     exact_limit: int,
     sample: int,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
-) -> NDArray[np.float64]:
+) -> F64:
     """Numbers of pairs by level over all pairs of two files, or over a random sample of them.
 
     Parameters
@@ -357,7 +349,7 @@ def level_distribution(
     sides = field_rows(a), field_rows(b)
     sizes = [min(DRAWN_AT_ONCE, sample - first) for first in range(0, sample, DRAWN_AT_ONCE)]
 
-    def draw(task: tuple[int, np.random.Generator]) -> NDArray[np.int64]:
+    def draw(task: tuple[int, np.random.Generator]) -> I64:
         n, stream = task
         row_a = rows_a[stream.integers(0, len(rows_a), n)]
         row_b = rows_b[stream.integers(0, len(rows_b), n)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, Flags
 from gemel.common.errors import GemelError, parameter
 
 
@@ -22,12 +22,12 @@ class TiedClasses:
         Pairs in each class, and matches among them.
     """
 
-    probability: NDArray[np.float64]
-    pairs: NDArray[np.float64]
-    matches: NDArray[np.float64]
+    probability: F64
+    pairs: F64
+    matches: F64
 
 
-def tied_classes(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) -> TiedClasses:
+def tied_classes(probability: F64, is_match: Flags) -> TiedClasses:
     """Group pairs by their probability.
 
     Parameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, Flags, Ints
 from gemel.carole.evaluation.classes import TiedClasses, check_matches, tied_classes
 
 
@@ -48,7 +48,7 @@ class BestThreshold:
     quality: Quality
 
 
-def quality(is_match: NDArray[np.bool_], n_matches: int) -> Quality:
+def quality(is_match: Flags, n_matches: int) -> Quality:
     """Quality of links.
 
     Parameters
@@ -61,7 +61,7 @@ def quality(is_match: NDArray[np.bool_], n_matches: int) -> Quality:
     return Quality(len(is_match), true_links, n_matches)
 
 
-def best_threshold(probability: NDArray[np.float64], is_match: NDArray[np.bool_], n_matches: int) -> BestThreshold:
+def best_threshold(probability: F64, is_match: Flags, n_matches: int) -> BestThreshold:
     """Threshold at which linking every pair of at least that probability gives the greatest F1.
 
     Parameters
@@ -114,15 +114,15 @@ class PrecisionRecall:
         Area under the expected curve, from recall 0 to the last point; 0 where there is no match.
     """
 
-    threshold: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    precision: NDArray[np.float64]
+    threshold: F64
+    recall: F64
+    precision: F64
     auc: float
     auc_trapezium: float
 
 
 def expected_precision_recall(
-    probability: NDArray[np.float64], is_match: NDArray[np.bool_], n_matches: int, n_unscored: int = 0
+    probability: F64, is_match: Flags, n_matches: int, n_unscored: int = 0
 ) -> PrecisionRecall:
     """Expected precision and recall at every threshold, and the area under them.
 
@@ -183,12 +183,12 @@ class Calibration:
         below 0 too low.
     """
 
-    expected: NDArray[np.float64]
-    observed: NDArray[np.float64]
+    expected: F64
+    observed: F64
     largest_gap: float
 
 
-def calibration(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) -> Calibration:
+def calibration(probability: F64, is_match: Flags) -> Calibration:
     """Cumulative probability against cumulative matches.
 
     Parameters
@@ -213,7 +213,7 @@ UNKNOWN = -1
 """The person of a record that the truth does not cover: it matches no record."""
 
 
-def number_of_matches(person_a: NDArray[np.integer], person_b: NDArray[np.integer]) -> int:
+def number_of_matches(person_a: Ints, person_b: Ints) -> int:
     """Number of pairs of records of the same person, over the whole product of the two files.
 
     Parameters
@@ -232,12 +232,7 @@ def number_of_matches(person_a: NDArray[np.integer], person_b: NDArray[np.intege
     return int(times_a[in_a] @ times_b[in_b])
 
 
-def matching_pairs(
-    person_a: NDArray[np.integer],
-    person_b: NDArray[np.integer],
-    row_a: NDArray[np.integer],
-    row_b: NDArray[np.integer],
-) -> NDArray[np.bool_]:
+def matching_pairs(person_a: Ints, person_b: Ints, row_a: Ints, row_b: Ints) -> Flags:
     """Whether each pair of rows is a match.
 
     Parameters

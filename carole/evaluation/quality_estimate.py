@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64
 from gemel.carole.evaluation.classes import wrong
 
 CONFIDENCE = 0.95
@@ -57,7 +57,7 @@ class Claim:
     recall: float
 
 
-def corrected_claim(claim: float, claimed: NDArray[np.float64], true: NDArray[np.float64]) -> Interval:
+def corrected_claim(claim: float, claimed: F64, true: F64) -> Interval:
     """A claim corrected by what the same claim was worth in simulations.
 
     Parameters

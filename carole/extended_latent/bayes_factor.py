@@ -17,8 +17,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32
 from gemel.carole.extended_latent.variables import Values, WeightedPairs, wrong
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
@@ -37,12 +37,12 @@ class AloneKey:
     """
 
     column: int
-    match: NDArray[np.float64] = field(repr=False)
-    alice: NDArray[np.float64] = field(repr=False)
-    bob: NDArray[np.float64] = field(repr=False)
+    match: F64 = field(repr=False)
+    alice: F64 = field(repr=False)
+    bob: F64 = field(repr=False)
 
     @property
-    def log_factors(self) -> NDArray[np.float64]:
+    def log_factors(self) -> F64:
         """Natural log Bayes factor of agreement on each value: less for common values."""
         strangers = self.alice * self.bob
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -88,7 +88,7 @@ def log_agreement(model: ValueModel, keys: Sequence[Hashable]) -> float:
     return float(np.log(first.values @ second.look_up(first.cells)))
 
 
-def columns_of(model: FittedModel, codes: NDArray[np.int32], names: Sequence[Hashable]) -> NDArray[np.int32]:
+def columns_of(model: FittedModel, codes: I32, names: Sequence[Hashable]) -> I32:
     """The columns of a model's variables, in its order."""
     place = {name: v for v, name in enumerate(names)}
     unknown = [name for name in model.names if name not in place]
@@ -106,9 +106,7 @@ def _in_order_of(bob: FittedModel, alice: FittedModel, keys: Sequence[Hashable])
     return Factor(tuple(range(len(order))), levels, np.ascontiguousarray(rows.cells[:, order]), rows.values)
 
 
-def frequencies(
-    values: Values, weighted: WeightedPairs | None = None, training: NDArray[np.int32] | None = None
-) -> list[AloneKey]:
+def frequencies(values: Values, weighted: WeightedPairs | None = None, training: I32 | None = None) -> list[AloneKey]:
     r"""Distributions of the keys that stand alone, from how many people have each value.
 
     Parameters
@@ -153,11 +151,11 @@ def frequencies(
     return found
 
 
-def discount(counts: NDArray[np.float64]) -> float:
+def discount(counts: F64) -> float:
     """Pitman and Yor's discount of counts of values, between 0 (few values, all common) and .95."""
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     return min(once / (once + 2 * twice), 0.95) if once else 0.0
 
 
-def _counts(codes: NDArray[np.int32], levels: int) -> NDArray[np.float64]:
+def _counts(codes: I32, levels: int) -> F64:
     return np.bincount(codes[codes >= 0], minlength=levels).astype(np.float64)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.carole.comparison.counting import PatternCounter
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.kernels import expectation, take
@@ -37,7 +37,7 @@ MAX_CLASSES = 1 << 23
 
 _ONE = np.ones(1, dtype=np.int64)
 
-_Sample = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
+_Sample = tuple[I32, I32, F64]
 """Rows of A, rows of B and what each pair counts for, of one batch."""
 
 
@@ -53,14 +53,12 @@ class Classes:
     count : ndarray of float64, shape (n_classes,)
     """
 
-    pattern: NDArray[np.int32] = field(repr=False)
-    log_factor: NDArray[np.float64] = field(repr=False)
-    count: NDArray[np.float64] = field(repr=False)
+    pattern: I32 = field(repr=False)
+    log_factor: F64 = field(repr=False)
+    count: F64 = field(repr=False)
 
 
-def sampled_pairs(
-    pairs: Pairs, weight: NDArray[np.float64], heaviest: float, seed: int, progress: StageProgress
-) -> WeightedPairs:
+def sampled_pairs(pairs: Pairs, weight: F64, heaviest: float, seed: int, progress: StageProgress) -> WeightedPairs:
     """Pairs to estimate from, weighted by the match probability of their pattern.
 
     Parameters
@@ -77,32 +75,25 @@ def sampled_pairs(
         About (expected matches) / `heaviest` of them.
     """
 
-    def visit(row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]) -> _Sample:
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> _Sample:
         return _sampled(row_a, row_b, weight[pattern], heaviest, seed)
 
     return _together(list(pairs.map(visit, progress)))
 
 
 def posterior_pairs(
-    pairs: Pairs,
-    factors: BayesFactors,
-    log_odds: NDArray[np.float64],
-    heaviest: float,
-    seed: int,
-    progress: StageProgress,
+    pairs: Pairs, factors: BayesFactors, log_odds: F64, heaviest: float, seed: int, progress: StageProgress
 ) -> WeightedPairs:
     """The same by the extended match probabilities: `log_odds` are those of the patterns alone."""
 
-    def visit(row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]) -> _Sample:
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> _Sample:
         odds = log_odds[pattern] + factors.log(row_a, row_b)
         return _sampled(row_a, row_b, 1 / (1 + np.exp(-np.clip(odds, -700, 700))), heaviest, seed)
 
     return _together(list(pairs.map(visit, progress)))
 
 
-def _sampled(
-    row_a: NDArray[np.int32], row_b: NDArray[np.int32], weight: NDArray[np.float64], heaviest: float, seed: int
-) -> _Sample:
+def _sampled(row_a: I32, row_b: I32, weight: F64, heaviest: float, seed: int) -> _Sample:
     taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
     n = take(row_a, row_b, weight, heaviest, seed, taken, counts_as)
     at = taken[:n]
@@ -115,9 +106,7 @@ def _together(samples: list[_Sample]) -> WeightedPairs:
     return WeightedPairs(*(np.concatenate(column) for column in zip(*samples, strict=True)))
 
 
-def counted(
-    pairs: Pairs, count: NDArray[np.int64], factors: BayesFactors, resolution: float, progress: StageProgress
-) -> Classes:
+def counted(pairs: Pairs, count: I64, factors: BayesFactors, resolution: float, progress: StageProgress) -> Classes:
     """Count pairs by pattern and Bayes factor.
 
     Parameters
@@ -128,9 +117,7 @@ def counted(
     """
     table = PatternCounter(MAX_CLASSES)
 
-    def visit(
-        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> tuple[I64, U32, I64]:
         part = PatternCounter(len(row_a))
         grid = np.rint(factors.log(row_a, row_b) / resolution).astype(np.int64)
         part.add(grid, pattern.astype(np.uint32), _ONE, len(grid))
@@ -167,20 +154,16 @@ class KeptPairs:
         Natural log Bayes factor of the values, not rounded.
     """
 
-    row_a: NDArray[np.int32] = field(repr=False)
-    row_b: NDArray[np.int32] = field(repr=False)
-    pattern: NDArray[np.int32] = field(repr=False)
-    log_factor: NDArray[np.float64] = field(repr=False)
+    row_a: I32 = field(repr=False)
+    row_b: I32 = field(repr=False)
+    pattern: I32 = field(repr=False)
+    log_factor: F64 = field(repr=False)
 
 
-def kept(
-    pairs: Pairs, factors: BayesFactors, score: NDArray[np.float64], minimum: float, progress: StageProgress
-) -> KeptPairs:
+def kept(pairs: Pairs, factors: BayesFactors, score: F64, minimum: float, progress: StageProgress) -> KeptPairs:
     """Pairs whose pattern's score and log Bayes factor together reach `minimum` (natural logarithms)."""
 
-    def visit(
-        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> tuple[I32, I32, I32, F64]:
         log_factor = factors.log(row_a, row_b)
         at = np.flatnonzero(score[pattern] + log_factor >= minimum)
         return row_a[at], row_b[at], pattern[at], log_factor[at]
@@ -207,8 +190,8 @@ class ExtendedEM:
     """
 
     model: Model
-    matches: NDArray[np.float64] = field(repr=False)
-    log_likelihood: NDArray[np.float64] = field(repr=False)
+    matches: F64 = field(repr=False)
+    log_likelihood: F64 = field(repr=False)
     converged: bool
     iterations: int
     unconstrained_matches: float
@@ -220,7 +203,7 @@ def extended_em(
     classes: Classes,
     settings: ExtendedSettings,
     rules: Sequence[RuleFields] = (),
-    weights: NDArray[np.float64] | None = None,
+    weights: F64 | None = None,
 ) -> ExtendedEM:
     """Estimate m with the Bayes factors of the values fixed.
 
@@ -301,13 +284,7 @@ def extended_em(
     )
 
 
-def _u(
-    model: Model,
-    gamma: NDArray[np.int8],
-    count: NDArray[np.int64],
-    settings: ExtendedSettings,
-    valid: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+def _u(model: Model, gamma: I8, count: I64, settings: ExtendedSettings, valid: Flags) -> F64:
     """u of the model, or with prior pairs added to those it was estimated from."""
     if settings.priors.u is None:
         return model.u
@@ -315,7 +292,7 @@ def _u(
     return shares(pairs * model.u + _sized(settings.priors.u, valid, "u"), valid, 0.0)
 
 
-def _sized(counts: NDArray[np.float64] | None, valid: NDArray[np.bool_], name: str) -> NDArray[np.float64]:
+def _sized(counts: F64 | None, valid: Flags, name: str) -> F64:
     if counts is None:
         return np.zeros(valid.shape)
     if counts.shape != valid.shape or (counts[~valid] > 0).any():

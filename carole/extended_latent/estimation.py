@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.extended_latent.bayes_factor import ValueModel, frequencies
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.precision import PrecisionChoice, choose_precision
@@ -41,7 +41,7 @@ MINIMUM = 1e-18
 """Probability below which a cell counts as empty: what EM leaves there is rounding."""
 
 
-def completions(data: IncompleteCounts) -> NDArray[np.float64]:
+def completions(data: IncompleteCounts) -> F64:
     """How many complete cells agree with each record."""
     return np.asarray(np.where(data.records < 0, np.array(data.levels), 1).astype(np.float64).prod(axis=1))
 
@@ -96,9 +96,7 @@ def completed_by(model: FittedModel, data: IncompleteCounts, limit: int = 2**23)
     return SparseCounts.from_records(cells, data.levels, data.names, share)
 
 
-def _expanded(
-    records: NDArray[np.int32], levels: tuple[int, ...], times: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _expanded(records: I32, levels: tuple[int, ...], times: F64) -> tuple[I32, I64]:
     """All completions of each record, one record after another, and where each record's begin."""
     start = np.concatenate([[0], np.cumsum(times)]).astype(np.int64)
     rows = np.repeat(np.arange(len(records)), np.diff(start))
@@ -112,13 +110,7 @@ def _expanded(
 
 
 @njit(nogil=True, cache=True)
-def _step(
-    start: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    probability: NDArray[np.float64],
-    after: NDArray[np.float64],
-) -> None:
+def _step(start: I64, cell: I64, weight: F64, probability: F64, after: F64) -> None:
     """Spread each record over its completions by their present probabilities; sum the counts of each cell."""
     for r in range(weight.size):
         total = 0.0
@@ -187,7 +179,7 @@ class ValueFit:
 
 
 def estimate(
-    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: NDArray[np.int32] | None = None
+    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: I32 | None = None
 ) -> ValueFit:
     """Estimate a value model.
 
@@ -253,7 +245,7 @@ def joint_models(
 
 
 def _choice(
-    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: NDArray[np.int32] | None
+    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: I32 | None
 ) -> PrecisionChoice:
     """The precision for these pairs, its graphs found by steepest ascent whatever the search."""
     quick = replace(settings, search="greedy")
@@ -265,9 +257,7 @@ def _choice(
     return choose_precision(values, weighted, models, settings.seed)
 
 
-def match_records(
-    values: Values, weighted: WeightedPairs, training: NDArray[np.int32] | None = None
-) -> IncompleteCounts:
+def match_records(values: Values, weighted: WeightedPairs, training: I32 | None = None) -> IncompleteCounts:
     """The pairs as records over the joint model's variables, equal ones together; and the training records.
 
     Pairs are first merged by their two configurations, of which there are far fewer.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, Flags, Ints
 from gemel.carole.extended_latent.bayes_factor import columns_of, log_agreement
 from gemel.carole.extended_latent.fit import ExtendedFit
 from gemel.carole.fellegi_sunter.model import MISSING
@@ -39,9 +39,7 @@ class Contribution:
     bits: float
 
 
-def explain_pairs(
-    fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
-) -> list[list[Contribution]]:
+def explain_pairs(fit: ExtendedFit, row_a: Ints, row_b: Ints, gamma: I8) -> list[list[Contribution]]:
     """The contributions to the log odds of each of some pairs.
 
     Parameters
@@ -66,7 +64,7 @@ def explain_pairs(
     return [[prior, *_agreement(fit, vector), *rarity, *association] for vector, rarity, association in parts]
 
 
-def _agreement(fit: ExtendedFit, gamma: NDArray[np.int8]) -> list[Contribution]:
+def _agreement(fit: ExtendedFit, gamma: I8) -> list[Contribution]:
     names = [field.name for field in fit.scheme.model.fields]
     if fit.scheme.joint is not None:
         return [Contribution("agreement", " + ".join(names), float(fit.scheme.match_weights(gamma[None])[0]))]
@@ -77,7 +75,7 @@ def _agreement(fit: ExtendedFit, gamma: NDArray[np.int8]) -> list[Contribution]:
     ]
 
 
-def _rarity(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> list[list[Contribution]]:
+def _rarity(fit: ExtendedFit, row_a: Ints, row_b: Ints) -> list[list[Contribution]]:
     """log2 of c_S / P(x_S): of each key that stands alone, and of the joint model's keys together."""
     values, model = fit.values, fit.value_fit.model
     agree = values.agreeing(row_a, row_b)
@@ -101,7 +99,7 @@ def _rarity(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.inte
     return found
 
 
-def _log_rarity(fit: ExtendedFit, row_a: NDArray[np.integer], agree: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _log_rarity(fit: ExtendedFit, row_a: Ints, agree: Flags) -> F64:
     """log P(x_S) - log P_A(x_S) - log P_B(x_S) of each pair."""
     model = fit.value_fit.model
     keys = list(fit.values.model_keys)
@@ -115,7 +113,7 @@ def _log_rarity(fit: ExtendedFit, row_a: NDArray[np.integer], agree: NDArray[np.
     return total
 
 
-def _association(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> list[list[Contribution]]:
+def _association(fit: ExtendedFit, row_a: Ints, row_b: Ints) -> list[list[Contribution]]:
     r"""log2 of P(b_j | a, b_1 .. b_{j-1}, x_S) / P_B(b_j | b_1 .. b_{j-1}, x_S), for each variable j of Bob's.
 
     The first contribution includes that of a separate model of Alice's file.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I32, Ints
 from gemel.carole.extended_latent.bayes_factor import ValueModel, frequencies
 from gemel.carole.extended_latent.compiled import BayesFactors, check_cases
 from gemel.carole.extended_latent.em import (
@@ -56,7 +56,7 @@ class Refitted:
     """
 
     scheme: FittedScheme
-    matches: NDArray[np.float64] = field(repr=False)
+    matches: F64 = field(repr=False)
     converged: bool
     iterations: int
     kept: KeptPairs | None = field(default=None, repr=False)
@@ -147,9 +147,7 @@ class ExtendedFit:
         """The joint distribution of the joint model's variables; None where all are keys that stand alone."""
         return self.value_fit.model.match
 
-    def match_weights(
-        self, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
-    ) -> NDArray[np.float64]:
+    def match_weights(self, row_a: Ints, row_b: Ints, gamma: I8) -> F64:
         """Match weights of pairs in bits, agreement and values together.
 
         Parameters
@@ -160,9 +158,7 @@ class ExtendedFit:
         """
         return self.scheme.match_weights(gamma) + self.factors.log(row_a, row_b) / math.log(2.0)
 
-    def match_probabilities(
-        self, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
-    ) -> NDArray[np.float64]:
+    def match_probabilities(self, row_a: Ints, row_b: Ints, gamma: I8) -> F64:
         """Match probabilities of pairs, each without its rivals."""
         return probability(self.match_weights(row_a, row_b, gamma) * math.log(2.0) + self.log_prior_odds)
 
@@ -172,7 +168,7 @@ class ExtendedFit:
         p = self.scheme.model.p
         return math.log(p) - math.log1p(-p)
 
-    def class_weights(self, patterns: PatternCounts) -> NDArray[np.float64]:
+    def class_weights(self, patterns: PatternCounts) -> F64:
         """Match weight of each class of pairs, in bits, for choosing a floor before pairs are kept."""
         weights = self.scheme.match_weights(patterns.gamma)
         return np.asarray(weights[self.classes.pattern] + self.classes.log_factor / math.log(2.0))
@@ -194,7 +190,7 @@ def fit_extended(
     settings: ExtendedSettings | None = None,
     *,
     rules: Sequence[RuleFields] = (),
-    training: NDArray[np.int32] | None = None,
+    training: I32 | None = None,
     known: FittedModel | ValueModel | None = None,
     learn_from: WeightedPairs | None = None,
     refit: Refit | None = None,

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32
 from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_records
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Values, WeightedPairs
@@ -42,11 +42,7 @@ class Round:
 
 
 def held_out(
-    values: Values,
-    fitted: ValueFit,
-    weighted: WeightedPairs,
-    settings: ExtendedSettings,
-    training: NDArray[np.int32] | None = None,
+    values: Values, fitted: ValueFit, weighted: WeightedPairs, settings: ExtendedSettings, training: I32 | None = None
 ) -> tuple[float, float]:
     """Mean log2 probability of an expected match, by a model estimated with it and by one estimated without it.
 

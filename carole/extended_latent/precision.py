@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, Flags
 from gemel.carole.extended_latent.bayes_factor import ValueModel
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.variables import Values, WeightedPairs
@@ -70,7 +70,7 @@ class PrecisionChoice:
 
     precision: float
     tried: tuple[float, ...] = ()
-    worth: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
+    worth: F64 = field(default_factory=lambda: np.zeros(0), repr=False)
 
 
 def choose_precision(values: Values, weighted: WeightedPairs, joint_models: JointModels, seed: int) -> PrecisionChoice:
@@ -123,9 +123,7 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
     return PrecisionChoice(PRECISIONS[best], PRECISIONS[:usable], worth)
 
 
-def calibrated(
-    g: NDArray[np.float64], log_factor: NDArray[np.float64], others: NDArray[np.float64], valid: NDArray[np.bool_]
-) -> float:
+def calibrated(g: F64, log_factor: F64, others: F64, valid: Flags) -> float:
     """Greatest over t of the sum of log(1 - g + g BF^t / Z_t).
 
     Parameters
@@ -154,9 +152,7 @@ def calibrated(
     return best
 
 
-def strangers(
-    values: Values, pairs: WeightedPairs, rng: np.random.Generator
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def strangers(values: Values, pairs: WeightedPairs, rng: np.random.Generator) -> tuple[I32, Flags]:
     """Records of Bob's beside each pair's own, that agree with Alice's on the same keys.
 
     They are drawn by weight from the pairs that agree on the same keys with the same values.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64
 from gemel.carole.extended_latent.variables import wrong
 
 Search = Literal["greedy", "annealing"]
@@ -29,8 +29,8 @@ class Priors:
         Pseudo-pairs behind p; they count only where p is free.
     """
 
-    m: NDArray[np.float64] | None = field(default=None, repr=False)
-    u: NDArray[np.float64] | None = field(default=None, repr=False)
+    m: F64 | None = field(default=None, repr=False)
+    u: F64 | None = field(default=None, repr=False)
     matches: float = 0.0
     non_matches: float = 0.0
 

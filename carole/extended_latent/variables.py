@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Literal, Protocol, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, Flags, Ints
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import StageProgress
 from gemel.risk.models.counts import distinct_rows
@@ -94,8 +94,8 @@ class Values:
     """
 
     variables: tuple[Variable, ...]
-    codes_a: NDArray[np.int32] = field(repr=False)
-    codes_b: NDArray[np.int32] = field(repr=False)
+    codes_a: I32 = field(repr=False)
+    codes_b: I32 = field(repr=False)
 
     def __post_init__(self) -> None:
         names = [variable.name for variable in self.variables]
@@ -156,13 +156,13 @@ class Values:
         """The distinct rows of B over the joint model's variables."""
         return Configurations.of(self.codes_b, self.model_columns, self.variables)
 
-    def agreeing(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.bool_]:
+    def agreeing(self, row_a: Ints, row_b: Ints) -> Flags:
         """Which variables each pair agrees on exactly; shape (n_pairs, n_variables), false for all but keys."""
         a, b = self.codes_a[row_a], self.codes_b[row_b]
         keys = np.array([variable.is_key for variable in self.variables])
         return np.asarray((a == b) & (a >= 0) & keys)
 
-    def evidence(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.int32]:
+    def evidence(self, row_a: Ints, row_b: Ints) -> I32:
         """The known values of each pair if it is a match: shape (n_pairs, n_variables), -1 where unknown.
 
         Alice's values, Bob's values, and the values of the keys that agree.
@@ -183,11 +183,11 @@ class Configurations:
         The configuration of each row.
     """
 
-    codes: NDArray[np.int32] = field(repr=False)
-    of_row: NDArray[np.int32] = field(repr=False)
+    codes: I32 = field(repr=False)
+    of_row: I32 = field(repr=False)
 
     @classmethod
-    def of(cls, codes: NDArray[np.int32], columns: tuple[int, ...], variables: tuple[Variable, ...]) -> Configurations:
+    def of(cls, codes: I32, columns: tuple[int, ...], variables: tuple[Variable, ...]) -> Configurations:
         """The distinct rows of some columns. O(n log n)."""
         kept = codes[:, list(columns)]
         if not columns or not len(kept):
@@ -196,9 +196,7 @@ class Configurations:
         return cls(np.ascontiguousarray(kept[first]), inverse.astype(np.int32))
 
 
-def check_codes(
-    codes: NDArray[np.int32], variables: tuple[Variable, ...], where: str, holder: str | None = None
-) -> None:
+def check_codes(codes: I32, variables: tuple[Variable, ...], where: str, holder: str | None = None) -> None:
     """Raise unless codes fit the variables, and lie only where the holder (if one is given) has values."""
     if codes.ndim != 2 or codes.shape[1] != len(variables) or codes.dtype != np.int32:
         raise wrong(
@@ -226,7 +224,7 @@ def wrong(what: str, where: str, got: str, remedy: str = "change the value model
 
 Result = TypeVar("Result")
 
-Visit = Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result]
+Visit = Callable[[I32, I32, I32], Result]
 """The function applied to a part: rows of A, rows of B, and for each pair its row of the `PatternCounts`.
 
 The arrays are working space, valid during the call only. Calls may come from several threads at once.
@@ -258,9 +256,9 @@ class ArrayPairs:
         Row of the `PatternCounts`.
     """
 
-    row_a: NDArray[np.int32] = field(repr=False)
-    row_b: NDArray[np.int32] = field(repr=False)
-    pattern: NDArray[np.int32] = field(repr=False)
+    row_a: I32 = field(repr=False)
+    row_b: I32 = field(repr=False)
+    pattern: I32 = field(repr=False)
     part: int = 1 << 17
 
     @property
@@ -287,9 +285,9 @@ class WeightedPairs:
         Match probabilities, or the weight with which a pair stands for others.
     """
 
-    row_a: NDArray[np.int32] = field(repr=False)
-    row_b: NDArray[np.int32] = field(repr=False)
-    weight: NDArray[np.float64] = field(repr=False)
+    row_a: I32 = field(repr=False)
+    row_b: I32 = field(repr=False)
+    weight: F64 = field(repr=False)
 
     @property
     def total(self) -> float:

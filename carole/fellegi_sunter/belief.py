@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gemel.carole.arrays import F64
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import default_m
@@ -14,10 +12,7 @@ from gemel.carole.fellegi_sunter.settings import Estimation
 
 
 def believed_model(
-    model: Model,
-    patterns: PatternCounts,
-    settings: Estimation | None = None,
-    level_counts: NDArray[np.float64] | None = None,
+    model: Model, patterns: PatternCounts, settings: Estimation | None = None, level_counts: F64 | None = None
 ) -> Model:
     """The model that estimation under the assignment starts from.
 

@@ -10,9 +10,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
+
+from gemel.carole.arrays import F64, I32, I64, Ints
 
 
 class CandidateGraph(NamedTuple):
@@ -35,14 +36,14 @@ class CandidateGraph(NamedTuple):
         First record of A, and of B, of each component.
     """
 
-    order: NDArray[np.int32]
-    row_first: NDArray[np.int64]
-    column_first: NDArray[np.int64]
-    column_edge: NDArray[np.int32]
-    edge_row: NDArray[np.int32]
-    edge_column: NDArray[np.int32]
-    component_row: NDArray[np.int64]
-    component_column: NDArray[np.int64]
+    order: I32
+    row_first: I64
+    column_first: I64
+    column_edge: I32
+    edge_row: I32
+    edge_column: I32
+    component_row: I64
+    component_column: I64
 
     @property
     def n_edges(self) -> int:
@@ -50,7 +51,7 @@ class CandidateGraph(NamedTuple):
         return len(self.order)
 
 
-def candidate_graph(a: NDArray[np.integer], b: NDArray[np.integer]) -> CandidateGraph:
+def candidate_graph(a: Ints, b: Ints) -> CandidateGraph:
     """Arrange candidate pairs, fewer than 2^31.
 
     Parameters
@@ -76,14 +77,14 @@ def candidate_graph(a: NDArray[np.integer], b: NDArray[np.integer]) -> Candidate
     return CandidateGraph(order, row_first, column_first, column_edge, rows, columns, component_row, component_column)
 
 
-def by_node(node: NDArray[np.int32], n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def by_node(node: I32, n: int) -> tuple[I64, I32]:
     """The edges of each of `n` nodes, in their order: where each node's begin, and the edges."""
     first = np.concatenate(([0], np.cumsum(np.bincount(node, minlength=n)))).astype(np.int64)
     return first, _placed(node, first[:-1].copy())
 
 
 @njit(nogil=True, cache=True)
-def _placed(node: NDArray[np.int32], following: NDArray[np.int64]) -> NDArray[np.int32]:
+def _placed(node: I32, following: I64) -> I32:
     """Sort by counting: `following` is the next free place of each node."""
     edges = np.empty(len(node), dtype=np.int32)
     for e in range(len(node)):
@@ -92,16 +93,16 @@ def _placed(node: NDArray[np.int32], following: NDArray[np.int64]) -> NDArray[np
     return edges
 
 
-def _numbered(row: NDArray[np.integer]) -> NDArray[np.int32]:
+def _numbered(row: Ints) -> I32:
     """The rows that occur, numbered in their order."""
     occurs = np.zeros(int(row.max(initial=-1)) + 1, dtype=np.bool_)
     occurs[row] = True
     number = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-    found: NDArray[np.int32] = number[row]
+    found: I32 = number[row]
     return found
 
 
-def _ranks(label: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _ranks(label: I32, n_labels: int) -> tuple[I64, I32]:
     """Where each label's nodes begin when they are sorted by it, and the position of each node."""
     first, nodes = by_node(label, n_labels)
     rank = np.empty(len(label), dtype=np.int32)
@@ -112,9 +113,9 @@ def _ranks(label: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int64], 
 class Messages(NamedTuple):
     """Weights and messages of each edge, in the graph's order; each of shape (n_edges,)."""
 
-    weight: NDArray[np.float64]
-    to_a: NDArray[np.float64]
-    to_b: NDArray[np.float64]
+    weight: F64
+    to_a: F64
+    to_b: F64
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class Beliefs:
         Logarithm of the summed weights of all matchings, the empty one weighing 1; where messages approximate, Bethe's.
     """
 
-    probability: NDArray[np.float64]
+    probability: F64
     log_weight_sum: float
 
 
@@ -157,7 +158,7 @@ RANGE = 1 << 18
 Result = TypeVar("Result")
 
 
-def ranges(first: NDArray[np.integer]) -> list[slice]:
+def ranges(first: Ints) -> list[slice]:
     """Parts of a sequence of which each has about `RANGE` of what its elements have; one at least.
 
     Parameters

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, Messages
 from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
 
@@ -35,14 +36,7 @@ MAX_SUBSET_SIDE = 12
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _enumerated(
-    first: NDArray[np.int64],
-    bit: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    free: NDArray[np.float64],
-    n_bits: int,
-    probability: NDArray[np.float64],
-) -> float:
+def _enumerated(first: I64, bit: I64, weight: F64, free: F64, n_bits: int, probability: F64) -> float:
     """Write the probability of each link of a small graph, NaN if the weights are out of range; return their log sum.
 
     Parameters
@@ -122,14 +116,7 @@ def _enumerated(
 
 @njit(nogil=True, cache=True)
 def enumerate_links(
-    group_first: NDArray[np.int64],
-    row: NDArray[np.int32],
-    column: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    pull: NDArray[np.float64],
-    n_rows: int,
-    n_columns: int,
-    probability: NDArray[np.float64],
+    group_first: I64, row: I32, column: I32, weight: F64, pull: F64, n_rows: int, n_columns: int, probability: F64
 ) -> int:
     """Exact probabilities of links in small groups of records, each by itself.
 
@@ -221,7 +208,7 @@ class Corrected(NamedTuple):
     probability : ndarray of float64, shape (n_edges,)
     """
 
-    probability: NDArray[np.float64]
+    probability: F64
     enumerated: int
     sampled: int
     left: int
@@ -235,12 +222,12 @@ class Corrected(NamedTuple):
 class _Groups(NamedTuple):
     """Connected groups of edges that have a cycle: edges sorted by group, where each begins, and sizes."""
 
-    order: NDArray[np.int64]
-    first: NDArray[np.int64]
-    n_edges: NDArray[np.int64]
-    smaller: NDArray[np.int64]
+    order: I64
+    first: I64
+    n_edges: I64
+    smaller: I64
 
-    def chosen(self, which: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def chosen(self, which: Flags) -> tuple[I64, I64]:
         """Edges of some groups, sorted by group, and the first position of each group and the end."""
         sizes = self.n_edges[which]
         first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -280,8 +267,8 @@ def without_cycles(graph: CandidateGraph, messages: Messages) -> Corrected:
 class _Isolated(NamedTuple):
     """Weights of edges beside no link inside, the pull of each record of B, and each record's weight of none inside."""
 
-    weight: NDArray[np.float64]
-    pull: NDArray[np.float64]
+    weight: F64
+    pull: F64
     none_a: NDArray[np.floating]
     none_b: NDArray[np.floating]
 
@@ -300,13 +287,13 @@ class _Cutting:
         self._open_column = np.ones(self._n_columns, dtype=np.bool_)
         self.probability = self._before.copy()
 
-    def groups(self, threshold: float) -> tuple[NDArray[np.int64], _Groups]:
+    def groups(self, threshold: float) -> tuple[I64, _Groups]:
         """Edges above a probability whose records are in no group yet, and the groups with a cycle among them."""
         row, column = self._row, self._column
         edges = np.flatnonzero((self._before > threshold) & self._open_row[row] & self._open_column[column])
         return edges, _cyclic_groups(row[edges], column[edges], self._n_rows, self._n_columns)
 
-    def enumerate(self, inside: NDArray[np.int64], first: NDArray[np.int64]) -> int:
+    def enumerate(self, inside: I64, first: I64) -> int:
         """Cut out groups by enumeration; returns how many keep what they had, their weights being out of range."""
         weight, pull, none_a, none_b = self._isolated(inside)
         row, column, found = self._row[inside], self._column[inside], np.empty(len(inside))
@@ -314,7 +301,7 @@ class _Cutting:
         self._put(inside, np.where(np.isnan(found), self._before[inside], found), none_a, none_b)
         return failed
 
-    def sample(self, inside: NDArray[np.int64], first: NDArray[np.int64], sweeps: int) -> int:
+    def sample(self, inside: I64, first: I64, sweeps: int) -> int:
         """Cut out groups by two Markov chains; returns how many keep what they had, the chains being of two minds."""
         weight, pull, none_a, none_b = self._isolated(inside)
         rows, row = np.unique(self._row[inside], return_inverse=True)
@@ -333,7 +320,7 @@ class _Cutting:
         self._put(inside, found, none_a, none_b)
         return int(apart.sum())
 
-    def _isolated(self, inside: NDArray[np.int64]) -> _Isolated:
+    def _isolated(self, inside: I64) -> _Isolated:
         """The groups' weights, the messages from outside being part of them."""
         outside = np.ones(len(self._row), dtype=np.bool_)
         outside[inside] = False
@@ -345,7 +332,7 @@ class _Cutting:
         return _Isolated(weight, 1.0 / (1.0 + claims), none_a, none_b)
 
     def _put(
-        self, inside: NDArray[np.int64], found: NDArray[np.float64], none_a: NDArray[np.floating],
+        self, inside: I64, found: F64, none_a: NDArray[np.floating],
         none_b: NDArray[np.floating],
     ) -> None:  # fmt: skip
         """Write the probabilities of a cut, and share what is left of its records among their links outside."""
@@ -367,7 +354,7 @@ class _Cutting:
             still_open[end[inside]] = False
 
 
-def _cheapest(cost: NDArray[np.float64], budget: float) -> NDArray[np.bool_]:
+def _cheapest(cost: F64, budget: float) -> Flags:
     """Which of some groups, the cheapest first, a budget allows."""
     order = np.argsort(cost, kind="stable")
     allowed = np.zeros(len(cost), dtype=np.bool_)
@@ -375,7 +362,7 @@ def _cheapest(cost: NDArray[np.float64], budget: float) -> NDArray[np.bool_]:
     return allowed
 
 
-def _cyclic_groups(row: NDArray[np.int32], column: NDArray[np.int32], n_rows: int, n_columns: int) -> _Groups:
+def _cyclic_groups(row: I32, column: I32, n_rows: int, n_columns: int) -> _Groups:
     n = n_rows + n_columns
     joined = csr_matrix((np.ones(len(row), dtype=np.int8), (row, column + n_rows)), shape=(n, n))
     n_groups, label = connected_components(joined, directed=False)

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64
 from gemel.carole.fellegi_sunter.model import (
     History,
     Model,
@@ -66,8 +66,8 @@ FEWEST_MATCHES = 1e-6
 
 @dataclass(frozen=True)
 class _State:
-    m: NDArray[np.float64]
-    u: NDArray[np.float64]
+    m: F64
+    u: F64
     p: float
 
     def distance(self, other: _State) -> float:
@@ -94,7 +94,7 @@ class _Fit:
     converged: bool
     iterations: int
     distance: float
-    matches_behind_m: NDArray[np.float64]
+    matches_behind_m: F64
     unconstrained_matches: float
 
 
@@ -105,7 +105,7 @@ def fit(
     n_b: int,
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
-    level_counts: NDArray[np.float64] | None = None,
+    level_counts: F64 | None = None,
 ) -> Model:
     """Fit a Fellegi-Sunter model to counts of comparison patterns.
 
@@ -194,7 +194,7 @@ class _Algorithm:
         n_b: int,
         settings: Estimation,
         rules: Sequence[RuleFields],
-        everywhere: NDArray[np.float64],
+        everywhere: F64,
         width: int,
     ) -> None:
         self._gamma = np.ascontiguousarray(patterns.gamma)
@@ -286,7 +286,7 @@ class _Algorithm:
         size = float(np.linalg.norm(bend))
         length = max(float(np.linalg.norm(step)) / size, 1.0) if size > 0 else 1.0
 
-        def leap(x: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+        def leap(x: F64, y: F64, z: F64) -> F64:
             there = x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
             # A probability may fall to a hundredth of its last value in one extrapolation, never to 0.
             kept = np.where(self._valid, np.maximum(there, z / 100), 0.0)
@@ -313,7 +313,7 @@ def _check(
     n_b: int,
     settings: Estimation,
     rules: Sequence[RuleFields],
-    level_counts: NDArray[np.float64] | None,
+    level_counts: F64 | None,
 ) -> int:
     """Raise if the inputs are inconsistent; otherwise the maximum number of levels."""
     if not 1 <= len(fields) <= 64 or patterns.n_fields != len(fields):

@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
+from gemel.carole.arrays import F64, I32, I64, Ints
+
+Pairs = tuple[I32, I32]
 """Rows of A and of B."""
 
 
@@ -40,17 +41,11 @@ class OwnPersons:
         itself, 0 for records of two persons.
     """
 
-    first: NDArray[np.int32]
+    first: I32
     same: csr_array = field(repr=False)
 
     @classmethod
-    def of(
-        cls,
-        first: NDArray[np.integer],
-        earlier: NDArray[np.integer],
-        later: NDArray[np.integer],
-        probability: NDArray[np.float64],
-    ) -> OwnPersons:
+    def of(cls, first: Ints, earlier: Ints, later: Ints, probability: F64) -> OwnPersons:
         """From the pairs of a file's records, no pair twice; pairs of two persons are left out."""
         n = len(first)
         own = first[earlier] == first[later]
@@ -67,13 +62,7 @@ class OwnPersons:
         return cls.of(np.arange(n), none, none, np.zeros(0))
 
 
-def same_entity(
-    own: tuple[OwnPersons, OwnPersons],
-    kept: Pairs,
-    weight: NDArray[np.float64],
-    linked: NDArray[np.float64],
-    pairs: Pairs,
-) -> NDArray[np.float64]:
+def same_entity(own: tuple[OwnPersons, OwnPersons], kept: Pairs, weight: F64, linked: F64, pairs: Pairs) -> F64:
     """Probability that the two records of each pair are of one entity.
 
     Parameters
@@ -104,7 +93,7 @@ def same_entity(
     copied_from = ratio / np.bincount(group, ratio)[group]
     anchors = csr_array(coo_array((linked * copied_from, kept), shape=(n_a, n_b)))
     chance = own[0].same @ anchors @ own[1].same
-    probability: NDArray[np.float64] = np.minimum(np.asarray(chance[pairs[0], pairs[1]]).ravel(), 1.0)
+    probability: F64 = np.minimum(np.asarray(chance[pairs[0], pairs[1]]).ravel(), 1.0)
     return probability
 
 
@@ -120,12 +109,12 @@ class Entities:
         Number of entities, those of one record included.
     """
 
-    a: NDArray[np.int64] = field(repr=False)
-    b: NDArray[np.int64] = field(repr=False)
+    a: I64 = field(repr=False)
+    b: I64 = field(repr=False)
     n: int
 
     @classmethod
-    def of(cls, persons: tuple[NDArray[np.int32], NDArray[np.int32]], links: Pairs) -> Entities:
+    def of(cls, persons: tuple[I32, I32], links: Pairs) -> Entities:
         """From the persons of both files and pairs of records whose persons are linked.
 
         Parameters
@@ -145,7 +134,7 @@ class Entities:
         return cls(a.astype(np.int64), partner[b], len(of_a) + int(alone.sum()))
 
     @property
-    def sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def sizes(self) -> tuple[I64, I64]:
         """Records of A and of B in each entity."""
         return np.bincount(self.a, minlength=self.n), np.bincount(self.b, minlength=self.n)
 
@@ -188,9 +177,7 @@ that a little probability on each of them would make all of them one person, and
 """
 
 
-def same_person(
-    earlier: NDArray[np.integer], later: NDArray[np.integer], antecedent: NDArray[np.float64], sure: float = 0.0
-) -> NDArray[np.float64]:
+def same_person(earlier: Ints, later: Ints, antecedent: F64, sure: float = 0.0) -> F64:
     """Probability that the two records of each pair are of one person.
 
     Parameters
@@ -221,9 +208,7 @@ def same_person(
     return np.minimum(found, 1.0)
 
 
-def persons(
-    earlier: NDArray[np.integer], later: NDArray[np.integer], same: NDArray[np.float64], n: int, threshold: float
-) -> NDArray[np.int64]:
+def persons(earlier: Ints, later: Ints, same: F64, n: int, threshold: float) -> I64:
     """First record of the person of each record.
 
     In the order of the file each record joins the person of the earlier record with which it most probably is of one
@@ -250,13 +235,7 @@ def persons(
 
 
 @njit(nogil=True, cache=True)
-def _same(
-    earlier: NDArray[np.int64],
-    antecedent: NDArray[np.float64],
-    first: NDArray[np.int64],
-    place: NDArray[np.int64],
-    sure: float,
-) -> NDArray[np.float64]:
+def _same(earlier: I64, antecedent: F64, first: I64, place: I64, sure: float) -> F64:
     """The recursion, pairs being sorted by their later and then by their earlier record."""
     same = np.zeros(len(earlier))
     for g in range(len(first) - 1):
@@ -299,7 +278,7 @@ MAX_STEPS = 1000
 TOLERANCE = 1e-9
 
 
-def without_kin(same: NDArray[np.float64], personal: NDArray[np.float64]) -> NDArray[np.float64]:
+def without_kin(same: F64, personal: F64) -> F64:
     """Probability that pairs of records of one file are of one person, where kin may be what makes them similar.
 
     Parameters

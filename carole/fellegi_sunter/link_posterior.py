@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
 from gemel.carole.fellegi_sunter.entities import SURE, same_person
 from gemel.carole.fellegi_sunter.link_rule import Assignment
@@ -56,7 +56,7 @@ class Stars:
     Exact. O(n_pairs).
     """
 
-    def __init__(self, record: NDArray[np.integer], log_ratio: NDArray[np.float64]) -> None:
+    def __init__(self, record: Ints, log_ratio: F64) -> None:
         self._record, self._log_ratio = record, log_ratio
         self._n = int(record.max(initial=-1)) + 1
         self.n_pairs = len(log_ratio)
@@ -78,9 +78,9 @@ class Stars:
 
 
 def partner_probabilities(
-    record: NDArray[np.integer],
-    partner: NDArray[np.integer],
-    weight: NDArray[np.float64],
+    record: Ints,
+    partner: Ints,
+    weight: F64,
     n_records: int,
     n_partners: int,
     prior: BetaPartners | None = None,
@@ -109,7 +109,7 @@ ACCIDENTS = 0.05
 NO_DOUBT = 10.0
 """Logarithm of the ratio of likelihoods from which pairs are taken to exclude each other on principle, or not to."""
 
-Copies = tuple[NDArray[np.integer] | None, NDArray[np.integer] | None]
+Copies = tuple[Ints | None, Ints | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
 
 
@@ -161,8 +161,8 @@ class LinkPosterior:
     """
 
     assignment: Assignment
-    row_a: NDArray[np.integer] = field(repr=False)
-    row_b: NDArray[np.integer] = field(repr=False)
+    row_a: Ints = field(repr=False)
+    row_b: Ints = field(repr=False)
     n_a: int
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
@@ -173,12 +173,7 @@ class LinkPosterior:
     arranged: Arranged = field(default_factory=Arranged, repr=False, compare=False)
 
     def probabilities(
-        self,
-        weight: NDArray[np.float64],
-        progress: StageProgress = lambda _: None,
-        near: bool = False,
-        *,
-        cycles: bool = True,
+        self, weight: F64, progress: StageProgress = lambda _: None, near: bool = False, *, cycles: bool = True
     ) -> LinkProbabilities:
         """Probability that each pair is linked.
 
@@ -227,13 +222,7 @@ class LinkPosterior:
         return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller))
 
     def _partners(
-        self,
-        record: NDArray[np.integer],
-        partner: NDArray[np.integer],
-        weight: NDArray[np.float64],
-        n_records: int,
-        n_partners: int,
-        progress: StageProgress,
+        self, record: Ints, partner: Ints, weight: F64, n_records: int, n_partners: int, progress: StageProgress
     ) -> LinkProbabilities:
         prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
         return partner_probabilities(record, partner, weight, n_records, n_partners, prior, progress=progress)
@@ -243,9 +232,7 @@ class LinkPosterior:
         same = same_person(self.row_a, self.row_b, found.probability, sure)
         return replace(found, probability=same, expected_links=float(same.sum()))
 
-    def _of_persons(
-        self, weight: NDArray[np.float64], progress: StageProgress, near: bool, *, cycles: bool
-    ) -> LinkProbabilities:
+    def _of_persons(self, weight: F64, progress: StageProgress, near: bool, *, cycles: bool) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""
         persons, first, member = self.persons()
         found = persons.probabilities(group_means(weight, member, len(first)), progress, near, cycles=cycles)
@@ -257,11 +244,11 @@ class LinkPosterior:
         persons, first, member = self.arranged.persons(self)
         return replace(persons, recall=self.recall), first, member
 
-    def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    def _persons(self) -> tuple[Ints, Ints]:
         """The two persons of each pair, as the first rows of theirs."""
         return of_persons(self.row_a, self.row_b, self.copies)
 
-    def exclusiveness(self, chosen: NDArray[np.bool_]) -> float:
+    def exclusiveness(self, chosen: Flags) -> float:
         """Log likelihood ratio of some pairs excluding each other, against as many pairs at random.
 
         Matches of a person with one record in a file never share a record but by errors; the kin of several people, and
@@ -284,7 +271,7 @@ class LinkPosterior:
         met = int(meeting.sum())
         return met * (math.log(ACCIDENTS) - math.log(at_random)) + (n - met) * (math.log1p(-ACCIDENTS) + density)
 
-    def excluded(self, linked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
+    def excluded(self, linked: Flags) -> tuple[Flags, float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.
 
         Parameters
@@ -301,7 +288,7 @@ class LinkPosterior:
         return excluded & ~linked, 1.0 - free
 
 
-Persons = tuple[LinkPosterior, NDArray[np.int64], NDArray[np.int64]]
+Persons = tuple[LinkPosterior, I64, I64]
 """Pairs of persons, the first pair of records of each, and of which one each pair of records is."""
 
 
@@ -318,15 +305,13 @@ def _persons(links: LinkPosterior) -> Persons:
     return persons, first, member.ravel()
 
 
-def of_persons(
-    row_a: NDArray[np.integer], row_b: NDArray[np.integer], copies: Copies
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+def of_persons(row_a: Ints, row_b: Ints, copies: Copies) -> tuple[Ints, Ints]:
     """The two persons of each pair, as the first records of theirs."""
     first_a, first_b = copies
     return row_a if first_a is None else first_a[row_a], row_b if first_b is None else first_b[row_b]
 
 
-def group_means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
+def group_means(weight: F64, group: Ints, n: int) -> F64:
     """Binary logarithm of the mean likelihood ratio of each group of pairs."""
     highest = np.full(n, -np.inf)
     np.maximum.at(highest, group, weight)

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I64, Flags, Ints
 from gemel.carole.fellegi_sunter.one_to_one import uncontested
 from gemel.common.errors import GemelError, parameter
 
@@ -27,9 +27,7 @@ from gemel.common.errors import GemelError, parameter
 UNASSIGNED = -1
 
 
-def optimal_assignment(
-    a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def optimal_assignment(a: Ints, b: Ints, weight: F64) -> I64:
     """Choose pairs with the greatest total weight, no record in more than one.
 
     Parameters
@@ -72,9 +70,7 @@ def optimal_assignment(
 
 
 @njit(nogil=True, cache=True)
-def assign(
-    first: NDArray[np.int64], column: NDArray[np.int64], weight: NDArray[np.float64], n_columns: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+def assign(first: I64, column: I64, weight: F64, n_columns: int) -> tuple[I64, F64, F64]:
     """Chosen entry of each row of a sparse matrix of positive weights, or -1, and the dual prices that prove it.
 
     Parameters
@@ -213,13 +209,7 @@ def _wrong(expected: str, got: str) -> GemelError:
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]
 
 
-def assigned(
-    a: NDArray[np.integer],
-    b: NDArray[np.integer],
-    probability: NDArray[np.float64],
-    threshold: float,
-    assignment: Assignment,
-) -> NDArray[np.int64]:
+def assigned(a: Ints, b: Ints, probability: F64, threshold: float, assignment: Assignment) -> I64:
     """Positions of the pairs to link at a threshold.
 
     Parameters
@@ -257,9 +247,7 @@ def assigned(
     return np.sort(order[_first_come(rows.astype(np.int64), columns.astype(np.int64))])
 
 
-def within_rate(
-    probability: NDArray[np.float64], links: NDArray[np.int64], rate: float
-) -> tuple[NDArray[np.int64], float]:
+def within_rate(probability: F64, links: I64, rate: float) -> tuple[I64, float]:
     """The most probable of some links, as many as keep the expected share of false ones within a rate.
 
     Parameters
@@ -288,9 +276,7 @@ def within_rate(
     return np.sort(chosen), float(ordered[fitting[-1]])
 
 
-def _of_persons(
-    a: NDArray[np.integer], b: NDArray[np.integer], probability: NDArray[np.float64], threshold: float
-) -> NDArray[np.int64]:
+def _of_persons(a: Ints, b: Ints, probability: F64, threshold: float) -> I64:
     """All pairs of the persons that one_to_one links."""
     _, first, persons = np.unique(np.stack([a, b], axis=1), axis=0, return_index=True, return_inverse=True)
     persons = persons.ravel()
@@ -302,7 +288,7 @@ def _of_persons(
 
 
 @njit(nogil=True, cache=True)
-def _first_come(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _first_come(rows: I64, columns: I64) -> Flags:
     """Which pairs, taken in order, touch no row and no column that an earlier one took."""
     chosen = np.zeros(len(rows), dtype=np.bool_)
     if len(rows) == 0:

@@ -17,8 +17,8 @@ from typing import Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
@@ -29,7 +29,7 @@ from gemel.common.progress import StageProgress
 # Whether Markov chains have converged: split R-hat, and the number of independent draws that they are worth.
 
 
-def split_r_hat(chains: NDArray[np.float64]) -> float:
+def split_r_hat(chains: F64) -> float:
     """Between and within halves of chains: 1 where all halves tell the same, more where they do not.
 
     Parameters
@@ -55,7 +55,7 @@ def split_r_hat(chains: NDArray[np.float64]) -> float:
     return float(np.sqrt((half - 1) / half + between / (half * within)))
 
 
-def effective_draws(chains: NDArray[np.float64]) -> float:
+def effective_draws(chains: F64) -> float:
     """Independent draws that would fix the mean as well, by Geyer's initial positive sequence.
 
     Parameters
@@ -107,7 +107,7 @@ MIN_APART = 10
 MAX_R_HAT = 1.1
 """Above it the chains have not converged."""
 
-WeightDraw = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.float64]]
+WeightDraw = Callable[[F64, np.random.Generator], F64]
 """Match weights of the patterns under parameters drawn given the links by pattern: `ModelDraws.weights`."""
 
 
@@ -123,16 +123,16 @@ class DrawnLinks:
         Position of the linked pair; ascending within a draw.
     """
 
-    draw: NDArray[np.int32] = field(repr=False)
-    pair: NDArray[np.int64] = field(repr=False)
+    draw: I32 = field(repr=False)
+    pair: I64 = field(repr=False)
 
-    def among(self, order: NDArray[np.int64]) -> Self:
+    def among(self, order: I64) -> Self:
         """The same after the pairs were put into another order: `order` names the former position of each."""
         now = np.empty_like(order)
         now[order] = np.arange(len(order))
         return self.at(now[self.pair])
 
-    def at(self, pair: NDArray[np.int64]) -> Self:
+    def at(self, pair: I64) -> Self:
         """The same with other positions of the drawn pairs, one for each of `pair`."""
         within = np.lexsort((pair, self.draw))
         return replace(self, pair=pair[within].astype(np.int64))
@@ -157,13 +157,13 @@ class LinkageDraws(DrawnLinks):
 
 def draw_linkages(
     links: LinkPosterior,
-    pattern: NDArray[np.integer],
+    pattern: Ints,
     posterior: LinkProbabilities,
     weights: WeightDraw,
     n_patterns: int,
     n_draws: int,
     rng: np.random.Generator,
-    extra: NDArray[np.float64] | None = None,
+    extra: F64 | None = None,
     progress: StageProgress = lambda _: None,
 ) -> LinkageDraws:
     """Draw linkages from the posterior of links, m and u.
@@ -199,7 +199,7 @@ def draw_linkages(
     apart = max(MIN_APART, -(-compared // of_chain))
     steps = apart * of_chain
     traces = np.empty((2, 2, steps))
-    taken: list[NDArray[np.int64]] = []
+    taken: list[I64] = []
     for chain in range(2):
         linked = np.flatnonzero(believed > 0.5) if chain else np.empty(0, dtype=np.int64)
         start = np.bincount(pattern, believed, minlength=n_patterns).astype(np.float64)
@@ -227,11 +227,11 @@ def draw_linkages(
     return LinkageDraws(draw, pair, r_hat, effective, tuple(warnings))
 
 
-Step = Callable[[NDArray[np.int64], NDArray[np.float64], np.random.Generator], NDArray[np.int64]]
+Step = Callable[[I64, F64, np.random.Generator], I64]
 """Links after a step, from those before and the pairs' log likelihood ratios."""
 
 
-def _competing(links: LinkPosterior, log_prior_odds: float, believed: NDArray[np.float64]) -> Step:
+def _competing(links: LinkPosterior, log_prior_odds: float, believed: F64) -> Step:
     """A sweep of the Markov chain over one-to-one linkages."""
     rows, row = np.unique(links.row_a, return_inverse=True)
     columns, column = np.unique(links.row_b, return_inverse=True)
@@ -248,7 +248,7 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: NDArray[np
     numbers = np.arange(maximum + 1)
     log_prior = prior.log_densities(numbers) - numbers * log_prior_odds
 
-    def step(linked: NDArray[np.int64], log_ratio: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def step(linked: I64, log_ratio: F64, rng: np.random.Generator) -> I64:
         log_weight = np.clip(log_ratio[order] + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
         chain = choices(first, of_edge, np.exp(log_weight), pull, log_prior)
         edge_of_row = np.full(len(rows), -1, dtype=np.int64)
@@ -275,7 +275,7 @@ def _partners(links: LinkPosterior) -> Step:
     order = np.argsort(row, kind="stable")
     first = np.concatenate(([0], np.cumsum(np.bincount(row)))).astype(np.int64)
 
-    def step(linked: NDArray[np.int64], log_ratio: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def step(linked: I64, log_ratio: F64, rng: np.random.Generator) -> I64:
         n = len(linked)
         some, none = rng.standard_gamma(n + 1.0), rng.standard_gamma(n_records - n + 1.0)
         log_odds = np.log(some) - np.log(none) - np.log(n_partners)
@@ -286,9 +286,7 @@ def _partners(links: LinkPosterior) -> Step:
 
 
 @njit(nogil=True, cache=True)
-def _choose_partners(
-    first: NDArray[np.int64], log_odds: NDArray[np.float64], uniform: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _choose_partners(first: I64, log_odds: F64, uniform: F64) -> I64:
     """The edge each record draws, or -1, with probability proportional to its odds beside 1 for none."""
     chosen = np.full(len(first) - 1, -1, dtype=np.int64)
     for i in range(len(first) - 1):

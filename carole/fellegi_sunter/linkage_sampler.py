@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from gemel.carole.arrays import F64, I64
 
 MAX_CHAIN = 100
 """Records in a chain of exchanges before it is given up."""
@@ -44,21 +45,15 @@ class Choices(NamedTuple):
         Logarithm of the prior at 0, 1, ... links, apart from what the weights contain; its length bounds the links.
     """
 
-    first: NDArray[np.int64]
-    column: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    pull: NDArray[np.float64]
-    reach: NDArray[np.float64]
-    prior: NDArray[np.float64]
+    first: I64
+    column: I64
+    weight: F64
+    pull: F64
+    reach: F64
+    prior: F64
 
 
-def choices(
-    first: NDArray[np.int64],
-    column: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    pull: NDArray[np.float64],
-    prior: NDArray[np.float64],
-) -> Choices:
+def choices(first: I64, column: I64, weight: F64, pull: F64, prior: F64) -> Choices:
     """Sum each record's weights."""
     reach = np.empty(len(weight))
     _sum_up(first, weight * pull[column], reach)
@@ -66,7 +61,7 @@ def choices(
 
 
 @njit(nogil=True, cache=True)
-def _sum_up(first: NDArray[np.int64], weight: NDArray[np.float64], reach: NDArray[np.float64]) -> None:
+def _sum_up(first: I64, weight: F64, reach: F64) -> None:
     for i in range(len(first) - 1):
         total = 0.0
         for e in range(first[i], first[i + 1]):
@@ -76,8 +71,8 @@ def _sum_up(first: NDArray[np.int64], weight: NDArray[np.float64], reach: NDArra
 
 @njit(nogil=True, cache=True)
 def chain_move(
-    c: Choices, edge_of_row: NDArray[np.int64], row_of_column: NDArray[np.int64], n: int,
-    rng: np.random.Generator, rows: NDArray[np.int64], edges: NDArray[np.int64],
+    c: Choices, edge_of_row: I64, row_of_column: I64, n: int,
+    rng: np.random.Generator, rows: I64, edges: I64,
 ) -> int:  # fmt: skip
     """One chain of exchanges; returns the number of links after it.
 
@@ -142,9 +137,7 @@ def chain_move(
 
 
 @njit(nogil=True, cache=True)
-def sweep(
-    c: Choices, edge_of_row: NDArray[np.int64], row_of_column: NDArray[np.int64], n: int, rng: np.random.Generator
-) -> int:
+def sweep(c: Choices, edge_of_row: I64, row_of_column: I64, n: int, rng: np.random.Generator) -> int:
     """As many chains as there are records of A; returns the number of links."""
     rows, edges = np.empty(MAX_CHAIN, dtype=np.int64), np.empty(MAX_CHAIN, dtype=np.int64)
     for _ in range(len(edge_of_row)):
@@ -153,9 +146,7 @@ def sweep(
 
 
 @njit(nogil=True, cache=True)
-def add_conditionals(
-    c: Choices, edge_of_row: NDArray[np.int64], row_of_column: NDArray[np.int64], n: int, total: NDArray[np.float64]
-) -> None:
+def add_conditionals(c: Choices, edge_of_row: I64, row_of_column: I64, n: int, total: F64) -> None:
     """Add to `total` the probability of each link given the links of all other records of A.
 
     Averaged over a chain these have the same mean as the links themselves and less variance.
@@ -177,9 +168,7 @@ def add_conditionals(
 
 
 @njit(nogil=True, cache=True)
-def average_links(
-    c: Choices, likely: NDArray[np.float64], sweeps: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def average_links(c: Choices, likely: F64, sweeps: int, rng: np.random.Generator) -> F64:
     """Probability of each link, averaged over a chain; a quarter more sweeps come first.
 
     Parameters

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I64, U32, U64, Flags
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import GemelError, parameter
@@ -43,9 +43,9 @@ class PatternCounts:
         If the shapes disagree, a level is below ``MISSING`` or a count is negative.
     """
 
-    gamma: NDArray[np.int8]
-    mask: NDArray[np.uint32]
-    count: NDArray[np.int64]
+    gamma: I8
+    mask: U32
+    count: I64
 
     def __post_init__(self) -> None:
         if self.gamma.ndim != 2:
@@ -89,15 +89,15 @@ def _wrong(what: str, got: str) -> GemelError:
 
 @njit(nogil=True, cache=True)
 def expectation(
-    gamma: NDArray[np.int8],
-    count: NDArray[np.float64],
-    identified: NDArray[np.uint64],
-    log_m: NDArray[np.float64],
-    log_u: NDArray[np.float64],
+    gamma: I8,
+    count: F64,
+    identified: U64,
+    log_m: F64,
+    log_u: F64,
     log_p: float,
     log_q: float,
-    matches: NDArray[np.float64],
-    others: NDArray[np.float64],
+    matches: F64,
+    others: F64,
 ) -> tuple[float, float]:
     """Add up expected numbers of matches and non-matches by field and level.
 
@@ -148,7 +148,7 @@ def expectation(
 
 
 @njit(nogil=True, cache=True)
-def summed(gamma: NDArray[np.int8], table: NDArray[np.float64]) -> NDArray[np.float64]:
+def summed(gamma: I8, table: F64) -> F64:
     """Sum over fields of a table's entry at the field's level; its last column is for missing ones."""
     n, n_fields = gamma.shape
     total = np.zeros(n)
@@ -159,7 +159,7 @@ def summed(gamma: NDArray[np.int8], table: NDArray[np.float64]) -> NDArray[np.fl
 
 
 @njit(nogil=True, cache=True)
-def level_counts(gamma: NDArray[np.int8], count: NDArray[np.int64], n_levels: int) -> NDArray[np.float64]:
+def level_counts(gamma: I8, count: I64, n_levels: int) -> F64:
     """Number of pairs by field and level, missing ones left out: shape (n_fields, n_levels)."""
     n, n_fields = gamma.shape
     counts = np.zeros((n_fields, n_levels))
@@ -183,10 +183,10 @@ class History:
         Natural logarithm, of the pairs counted.
     """
 
-    p: NDArray[np.float64]
-    m: NDArray[np.float64]
-    u: NDArray[np.float64]
-    log_likelihood: NDArray[np.float64]
+    p: F64
+    m: F64
+    u: F64
+    log_likelihood: F64
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,8 @@ class Model:
     """
 
     fields: tuple[FieldLevels, ...]
-    m: NDArray[np.float64]
-    u: NDArray[np.float64]
+    m: F64
+    u: F64
     p: float
     n_a: int
     n_b: int
@@ -221,7 +221,7 @@ class Model:
     iterations: int
     distance: float
     identified: bool
-    matches_behind_m: NDArray[np.float64]
+    matches_behind_m: F64
     warnings: tuple[ResultWarning, ...]
     history: History
 
@@ -230,22 +230,22 @@ class Model:
         """Number of matches that p implies."""
         return self.p * self.n_a * self.n_b
 
-    def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_weights(self, gamma: I8) -> F64:
         """Match weights of comparison vectors, in bits: see `match_weights`."""
         return match_weights(gamma, self.m, self.u)
 
-    def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals: see `match_probabilities`."""
         return match_probabilities(gamma, self.m, self.u, self.p)
 
 
-def log2_ratios(m: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+def log2_ratios(m: F64, u: F64) -> F64:
     """Log2 of m / u by field and level; 0 where both are 0, as such a level was never seen."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((m == 0) & (u == 0), 0.0, np.log2(m) - np.log2(u))
 
 
-def match_weights(gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+def match_weights(gamma: I8, m: F64, u: F64) -> F64:
     r"""Fellegi-Sunter match weight of each comparison vector, in bits.
 
     Parameters
@@ -269,13 +269,11 @@ def match_weights(gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np
     .. [1] Fellegi and Sunter, JASA 64, 1969. doi:10.1080/01621459.1969.10501049
     """
     missing = np.zeros((m.shape[0], 1))
-    weights: NDArray[np.float64] = summed(np.ascontiguousarray(gamma), np.hstack([log2_ratios(m, u), missing]))
+    weights: F64 = summed(np.ascontiguousarray(gamma), np.hstack([log2_ratios(m, u), missing]))
     return weights
 
 
-def match_probabilities(
-    gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np.float64], p: float
-) -> NDArray[np.float64]:
+def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
     """Probability that a pair with each comparison vector is a match, without its rivals.
 
     Parameters
@@ -291,7 +289,7 @@ def match_probabilities(
     return probability(log_odds)
 
 
-def probability(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def probability(log_odds: F64) -> F64:
     """Logistic function, without overflow."""
     small = np.exp(-np.abs(log_odds))
     return np.where(log_odds >= 0, 1.0, small) / (1.0 + small)
@@ -305,13 +303,13 @@ def probability(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
 # the matches: r = p m + (1 - p) u.
 
 
-def within_levels(n_levels: Sequence[int]) -> NDArray[np.bool_]:
+def within_levels(n_levels: Sequence[int]) -> Flags:
     """Which entries of a (n_fields, max n_levels) table are levels of their field."""
     widths = np.asarray(n_levels, dtype=np.int64)
     return np.asarray(np.arange(int(widths.max()))[None, :] < widths[:, None])
 
 
-def shares(counts: NDArray[np.float64], valid: NDArray[np.bool_], prior: float) -> NDArray[np.float64]:
+def shares(counts: F64, valid: Flags, prior: float) -> F64:
     """Posterior mean distribution of levels under a Dirichlet prior of `prior` pseudo-pairs in all.
 
     Parameters
@@ -334,9 +332,7 @@ def shares(counts: NDArray[np.float64], valid: NDArray[np.bool_], prior: float) 
     return np.asarray(np.where(total > 0, smoothed / np.where(total > 0, total, 1.0), even))
 
 
-def corrected(
-    counts: NDArray[np.float64], m: NDArray[np.float64], p: float, valid: NDArray[np.bool_], prior: float
-) -> NDArray[np.float64]:
+def corrected(counts: F64, m: F64, p: float, valid: Flags, prior: float) -> F64:
     """Distribution of levels among non-matches, (r - p m) / (1 - p), kept a distribution.
 
     Parameters

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, Flags
 from gemel.carole.fellegi_sunter.dependence import EstimationMask
 from gemel.carole.fellegi_sunter.dependence.structure import estimated
 from gemel.carole.fellegi_sunter.model import PatternCounts, corrected, within_levels
@@ -45,9 +45,9 @@ class ModelDraws:
     patterns: PatternCounts = field(repr=False)
     settings: Estimation
     rules: Sequence[RuleFields] = ()
-    level_counts: NDArray[np.float64] | None = field(default=None, repr=False)
+    level_counts: F64 | None = field(default=None, repr=False)
 
-    def weights(self, links: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def weights(self, links: F64, rng: np.random.Generator) -> F64:
         """Match weights of the patterns, in bits, under parameters drawn given the links.
 
         Parameters
@@ -84,7 +84,7 @@ class ModelDraws:
         return scheme.of(replace(model, m=m, u=u), self.bounds).match_weights(self.patterns.gamma)
 
 
-def dirichlet(counts: NDArray[np.float64], valid: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.float64]:
+def dirichlet(counts: F64, valid: Flags, rng: np.random.Generator) -> F64:
     """One draw per row from the Dirichlet distribution with these parameters, 0 where there is no level."""
     drawn = np.where(valid, rng.standard_gamma(np.maximum(np.where(valid, counts, 0.0), 1e-3)), 0.0)
     # Parameters far below 1 can come out as 0, which no later observation could mend.

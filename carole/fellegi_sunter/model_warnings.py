@@ -6,12 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.model import (
-    Model,
-    PatternCounts,
-)
+from gemel.carole.arrays import F64, U32, U64, Flags
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields, U
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -43,7 +40,7 @@ def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
             )
 
 
-def identified_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.uint64]:
+def identified_bits(mask: U32, rules: Sequence[RuleFields], n_fields: int) -> U64:
     """Fields whose m each row of pattern counts identifies, as a bit per field.
 
     Parameters
@@ -68,9 +65,7 @@ def identified_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fie
     return bits
 
 
-def expected_levels(
-    patterns: PatternCounts, rules: Sequence[RuleFields], links: NDArray[np.float64], n_levels: int
-) -> NDArray[np.float64]:
+def expected_levels(patterns: PatternCounts, rules: Sequence[RuleFields], links: F64, n_levels: int) -> F64:
     """Expected links by field and level, of the patterns that identify the field: shape (n_fields, n_levels)."""
     gamma = patterns.gamma
     identified = identified_bits(patterns.mask, rules, patterns.n_fields)
@@ -81,31 +76,31 @@ def expected_levels(
     return counted
 
 
-def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.bool_]:
+def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> Flags:
     """Fields that every rule involves, so that no pair identifies their m."""
     if not rules:
         return np.zeros(n_fields, dtype=np.bool_)
     return np.array([all(q in rule.fields for rule in rules) for q in range(n_fields)], dtype=np.bool_)
 
 
-def default_m(fields: Sequence[FieldLevels], width: int) -> NDArray[np.float64]:
+def default_m(fields: Sequence[FieldLevels], width: int) -> F64:
     """Believed m: that of unidentified fields, and the mean of its prior in others. Shape (n_fields, width)."""
     even = [np.ones(field.n_levels) for field in fields]
     return _with_exceptions(_top_heavy(even, [field.m_prior.agreement for field in fields], width), fields)
 
 
-def worth(fields: Sequence[FieldLevels]) -> NDArray[np.float64]:
+def worth(fields: Sequence[FieldLevels]) -> F64:
     """Matches that the belief about m of each field is worth."""
     return np.array([field.m_prior.weight for field in fields])
 
 
-def starting_m(fields: Sequence[FieldLevels], width: int, top: float) -> NDArray[np.float64]:
+def starting_m(fields: Sequence[FieldLevels], width: int, top: float) -> F64:
     """Starting value of m, rising with the level: `top` at the top level, the rest as 1, 4, 9 and so on."""
     rising = [np.arange(1.0, field.n_levels + 1) ** 2 for field in fields]
     return _with_exceptions(_top_heavy(rising, [top] * len(fields), width), fields)
 
 
-def _with_exceptions(m: NDArray[np.float64], fields: Sequence[FieldLevels]) -> NDArray[np.float64]:
+def _with_exceptions(m: F64, fields: Sequence[FieldLevels]) -> F64:
     """m with nearly all matches at the lowest level of comparisons of which the others are exceptions."""
     for q, field in enumerate(fields):
         if field.exception and field.n_levels > 1:
@@ -114,7 +109,7 @@ def _with_exceptions(m: NDArray[np.float64], fields: Sequence[FieldLevels]) -> N
     return m
 
 
-def _top_heavy(shapes: Sequence[NDArray[np.float64]], tops: Sequence[float], width: int) -> NDArray[np.float64]:
+def _top_heavy(shapes: Sequence[F64], tops: Sequence[float], width: int) -> F64:
     m = np.zeros((len(shapes), width))
     for q, (shape, top) in enumerate(zip(shapes, tops, strict=True)):
         below = shape[:-1]
@@ -142,11 +137,11 @@ MIN_DIFFERENCE = 0.3
 def warnings_of(
     *,
     fields: Sequence[FieldLevels],
-    m: NDArray[np.float64],
-    u: NDArray[np.float64],
-    level_counts: NDArray[np.float64],
-    matches_behind_m: NDArray[np.float64],
-    unidentified_fields: NDArray[np.bool_],
+    m: F64,
+    u: F64,
+    level_counts: F64,
+    matches_behind_m: F64,
+    unidentified_fields: Flags,
     reason: str | None,
     unconstrained_matches: float,
     maximum: float,
@@ -192,11 +187,7 @@ def warnings_of(
 
 
 def second_warnings(
-    model: Model,
-    level_counts: NDArray[np.float64],
-    matches: float,
-    settings: Estimation,
-    rules: Sequence[RuleFields],
+    model: Model, level_counts: F64, matches: float, settings: Estimation, rules: Sequence[RuleFields]
 ) -> tuple[ResultWarning, ...]:
     """Warnings about the estimate under the assignment, and about m where it contradicts what is believed.
 
@@ -231,7 +222,7 @@ def second_warnings(
     return found
 
 
-def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: NDArray[np.float64]) -> list[ResultWarning]:
+def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: F64) -> list[ResultWarning]:
     parts = []
     for field, counts in zip(fields, level_counts, strict=True):
         unseen = np.flatnonzero(counts[: field.n_levels] == 0)
@@ -240,13 +231,7 @@ def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: NDArray[np
     return [result_warning("levels_not_observed", levels="; ".join(parts))] if parts else []
 
 
-def _about_field(
-    field: FieldLevels,
-    m: NDArray[np.float64],
-    u: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    unidentified_fields: bool,
-) -> list[ResultWarning]:
+def _about_field(field: FieldLevels, m: F64, u: F64, counts: F64, unidentified_fields: bool) -> list[ResultWarning]:
     counts = counts[: field.n_levels]
     if counts.sum() == 0:
         return [result_warning("field_always_missing", field=field.name)]
@@ -261,7 +246,7 @@ def _about_field(
     return found
 
 
-def why_not_identified(fields: Sequence[FieldLevels], counts: NDArray[np.float64], u: U) -> str | None:
+def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str | None:
     """Reason why these counts cannot determine the parameters, or None.
 
     Parameters
@@ -288,7 +273,7 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: NDArray[np.float64
     return None
 
 
-def informative_fields(counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+def informative_fields(counts: F64) -> Flags:
     """Fields that take at least two levels; `counts` has shape (n_fields, n_levels)."""
     return np.asarray((counts > 0).sum(axis=1) >= 2)
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import (
     Beliefs,
     Messages,
@@ -51,7 +51,7 @@ class CandidateMarginals:
     12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s.
     """
 
-    def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer], threads: int = 1) -> None:
+    def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
         self.n_pairs, self._threads = len(a), threads
         alone = uncontested(a, b)
         competing = np.flatnonzero(~alone)
@@ -62,7 +62,7 @@ class CandidateMarginals:
         self._messages = Propagation(self.graph, np.zeros(len(a)), threads=threads)
         self._ratio, self._scale = np.ones(len(self._alone)), 1.0
 
-    def weigh(self, log_ratio: NDArray[np.float64]) -> None:
+    def weigh(self, log_ratio: F64) -> None:
         """Set the likelihood ratios: natural logarithms, shape (n_pairs,)."""
         self._ratio = likelihood_ratios(log_ratio, self._alone, self._threads)
         self._messages.weigh(log_ratio)
@@ -91,13 +91,13 @@ class CandidateMarginals:
         """Weights and messages of the pairs that compete, in the order of `graph`, after `run`."""
         return self._messages.messages()
 
-    def _of_alone(self, part: slice) -> NDArray[np.float64]:
+    def _of_alone(self, part: slice) -> F64:
         odds = self._ratio[part] * self._scale
         return odds / (1.0 + odds)
 
 
 @njit(nogil=True, cache=True)
-def uncontested(a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.bool_]:
+def uncontested(a: Ints, b: Ints) -> Flags:
     """Whether each pair is the only one of both its records. One byte a record and pair."""
     n_a, n_b = 0, 0
     for k in range(len(a)):
@@ -130,13 +130,13 @@ class Competition:
         Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
     """
 
-    def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer], threads: int = 1) -> None:
+    def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
         self._marginals = CandidateMarginals(a, b, threads)
         self._links: float | None = None
 
     def probabilities(
         self,
-        weight: NDArray[np.float64],
+        weight: F64,
         prior: BetaBipartite,
         tolerance: float = TOLERANCE,
         progress: StageProgress = lambda _: None,
@@ -188,9 +188,9 @@ class Competition:
 
 
 def link_probabilities(
-    a: NDArray[np.integer],
-    b: NDArray[np.integer],
-    weight: NDArray[np.float64],
+    a: Ints,
+    b: Ints,
+    weight: F64,
     n_a: int,
     n_b: int,
     prior: BetaBipartite | None = None,
@@ -232,7 +232,7 @@ def link_probabilities(
     return Competition(a, b).probabilities(weight, prior or BetaBipartite(n_a, n_b), tolerance, progress)
 
 
-def check_pairs(a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[np.float64]) -> None:
+def check_pairs(a: Ints, b: Ints, weight: F64) -> None:
     """Raise `GemelError` (PARAMETER) unless the arrays have one length and the weights are finite numbers."""
     if not len(a) == len(b) == len(weight):
         raise _wrong("arrays of one length", f"{len(a)}, {len(b)} and {len(weight)}")

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, psi
 
+from gemel.carole.arrays import F64, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
@@ -75,10 +75,10 @@ class BetaBipartite:
         """log P(Z) of a matching with n links, n any number in 0 to `maximum`."""
         return float(self.log_densities(np.array([n]))[0])
 
-    def log_densities(self, n: NDArray[np.integer] | NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_densities(self, n: Ints | F64) -> F64:
         """The same for each of several numbers of links."""
         larger, smaller = max(self.n_a, self.n_b), self.maximum
-        total: NDArray[np.float64] = gammaln(larger - n + 1) - gammaln(larger + 1) + gammaln(n + self.alpha)
+        total: F64 = gammaln(larger - n + 1) - gammaln(larger + 1) + gammaln(n + self.alpha)
         total = total + gammaln(smaller - n + self.beta) - gammaln(smaller + self.alpha + self.beta)
         total = total + gammaln(self.alpha + self.beta) - gammaln(self.alpha) - gammaln(self.beta)
         return total
@@ -157,7 +157,7 @@ class LinkProbabilities:
         Maximum rounds of messages over the connected components.
     """
 
-    probability: NDArray[np.float64]
+    probability: F64
     expected_links: float
     log_prior_odds: float
     converged: bool

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
 from gemel.carole.extended_latent.settings import P
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
@@ -85,7 +86,7 @@ class AllPairs:
         gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
         self.patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), counts)
 
-    def _pattern_codes(self, rows: slice) -> NDArray[np.int64]:
+    def _pattern_codes(self, rows: slice) -> I64:
         """The pattern of each distinct combination of A in `rows` with each of B: a digit for each key, missing 0."""
         code = np.zeros((len(self._distinct_a[rows]), len(self._distinct_b)), dtype=np.int64)
         for q in range(self._distinct_a.shape[1]):
@@ -140,9 +141,9 @@ class Suspicions:
     """
 
     method: str
-    person: NDArray[np.int32] = field(repr=False)
-    record: NDArray[np.int32] = field(repr=False)
-    probability: NDArray[np.float64] = field(repr=False)
+    person: I32 = field(repr=False)
+    record: I32 = field(repr=False)
+    probability: F64 = field(repr=False)
     expected_matches: float
     warnings: tuple[ResultWarning, ...]
 
@@ -176,9 +177,7 @@ def fellegi_sunter_attack(
     minimum = _minimum(prior, one_to_one, scores, pairs.patterns.count)
     high = scores >= minimum
 
-    def visit(
-        person: NDArray[np.int32], record: NDArray[np.int32], pattern: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    def visit(person: I32, record: I32, pattern: I32) -> tuple[I32, I32, F64]:
         at = np.flatnonzero(high[pattern])
         return person[at], record[at], scores[pattern[at]]
 
@@ -194,7 +193,7 @@ def extended_attack(
     dependence: str = "decomposable",
     one_to_one: bool = True,
     expected_matches: float | None = None,
-    training: NDArray[np.int32] | None = None,
+    training: I32 | None = None,
     prevalence: P = "held",
     seed: int = 1,
 ) -> Suspicions:
@@ -271,9 +270,7 @@ def _log_odds(p: float) -> float:
     return math.log(p) - math.log1p(-p)
 
 
-def _minimum(
-    prior: float, one_to_one: bool, weights: NDArray[np.float64], counts: NDArray[np.integer] | NDArray[np.floating]
-) -> float:
+def _minimum(prior: float, one_to_one: bool, weights: F64, counts: Ints | NDArray[np.floating]) -> float:
     """Minimum match weight of kept pairs, in bits: lower where pairs are evaluated jointly, as far as they fit.
 
     `weights` and `counts` are of classes of pairs. Of more than `MAX_KEPT` pairs the strongest classes are kept, and
@@ -291,9 +288,9 @@ def _minimum(
 def _suspicions(
     method: str,
     files: AttackedFiles,
-    person: NDArray[np.int32],
-    record: NDArray[np.int32],
-    weight: NDArray[np.float64],
+    person: I32,
+    record: I32,
+    weight: F64,
     prior: float,
     one_to_one: bool,
     warnings: tuple[ResultWarning, ...],

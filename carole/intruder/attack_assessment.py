@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32
 from gemel.carole.evaluation import calibration, expected_precision_recall
 from gemel.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
 from gemel.carole.intruder.files import AttackedFiles
@@ -45,12 +45,12 @@ def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, ki
     return replace(files, released=np.concatenate([files.released, made]))
 
 
-def _independent(files: AttackedFiles, number: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def _independent(files: AttackedFiles, number: int, rng: np.random.Generator) -> I32:
     columns = [rng.choice(files.released[:, q], number) for q in range(len(files.names))]
     return np.stack(columns, axis=1)
 
 
-def _modelled(files: AttackedFiles, number: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def _modelled(files: AttackedFiles, number: int, rng: np.random.Generator) -> I32:
     """From a model of the variables that the release has; missing values are a separate level."""
     held = np.flatnonzero([len(np.unique(files.released[:, q])) > 1 for q in range(len(files.names))])
     found = np.tile(files.released[:1], (number, 1))
@@ -63,7 +63,7 @@ def _modelled(files: AttackedFiles, number: int, rng: np.random.Generator) -> ND
     return found
 
 
-def _twins(files: AttackedFiles, number: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def _twins(files: AttackedFiles, number: int, rng: np.random.Generator) -> I32:
     keys = list(files.keys)
     _, which, counts = np.unique(files.released[:, keys], axis=0, return_inverse=True, return_counts=True)
     shuffled = rng.permutation(len(files.released))
@@ -76,10 +76,7 @@ def _twins(files: AttackedFiles, number: int, rng: np.random.Generator) -> NDArr
 
 Intruder = Callable[[AttackedFiles], Suspicions]
 
-INTRUDERS: dict[str, Intruder] = {
-    "Fellegi-Sunter": fellegi_sunter_attack,
-    "extended latent": extended_attack,
-}
+INTRUDERS: dict[str, Intruder] = {"Fellegi-Sunter": fellegi_sunter_attack, "extended latent": extended_attack}
 
 
 def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dict[str, Any]:
@@ -113,21 +110,11 @@ def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dic
 
 
 def _claims(claims: Claims) -> dict[str, Any]:
-    return {
-        "number": claims.number,
-        "claimed": claims.claimed,
-        "true": claims.true,
-        "correct": claims.correct,
-    }
+    return {"number": claims.number, "claimed": claims.claimed, "true": claims.true, "correct": claims.correct}
 
 
 def assess(
-    files: AttackedFiles,
-    *,
-    minimum: float = 0.5,
-    dummies: Sequence[float] = (),
-    kind: Kind = "twins",
-    seed: int = 1,
+    files: AttackedFiles, *, minimum: float = 0.5, dummies: Sequence[float] = (), kind: Kind = "twins", seed: int = 1
 ) -> dict[str, Any]:
     """Attack a release with each intruder.
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.run.contribution import malformed, n_distinct
 from gemel.carole.engine.run.result import Linkage
 from gemel.common.errors import GemelError
@@ -41,9 +41,9 @@ class CodedLinks:
         Link probabilities, micro-aggregated.
     """
 
-    row_a: NDArray[np.int32] = dataclass_field(repr=False)
-    row_b: NDArray[np.int32] = dataclass_field(repr=False)
-    probability: NDArray[np.float64] = dataclass_field(repr=False)
+    row_a: I32 = dataclass_field(repr=False)
+    row_b: I32 = dataclass_field(repr=False)
+    probability: F64 = dataclass_field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Expected:
     one_to_one: bool
 
 
-def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[np.int32]) -> CodedLinks:
+def coded_links(linkage: Linkage, codes_a: I32, codes_b: I32) -> CodedLinks:
     """The links of a resolved linkage.
 
     Parameters
@@ -92,7 +92,7 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
         raise _malformed("probabilities with another mean than the links'")
 
 
-def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def micro_aggregated(probability: F64) -> F64:
     """Probabilities each shared by at least `GROUP` links, or by all where there are fewer.
 
     Parameters

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.engine.decision.decoys import DecoySource, count_linked, floor_of_decoys
 from gemel.carole.engine.decision.estimated import Estimated, estimated, rule_fields
 from gemel.carole.engine.decision.quality import (
@@ -86,13 +86,13 @@ def quality_estimates(
         drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, one_match(plan))
         rng = np.random.default_rng([plan.seed, BOOTSTRAP_STREAM])
 
-        def decided(patterns: PatternCounts, drawn: KeptPairs, stays: NDArray[np.bool_]) -> Decided:
+        def decided(patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Decided:
             return _decided(_redrawn(found, patterns, drawn, stays), drawn, plan)
 
         yield by_bootstrap(claim, replicates(drawn_from, decided, plan.replicates, rng, progress))
 
 
-def _redrawn(found: Candidates, patterns: PatternCounts, drawn: KeptPairs, stays: NDArray[np.bool_]) -> Candidates:
+def _redrawn(found: Candidates, patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Candidates:
     """The candidates of a replicate. The values that its pairs share are as rare as the real ones'."""
     rarity = None if found.rarity is None else found.rarity[stays]
     return replace(found, patterns=patterns, pattern=drawn.pattern, rarity=rarity, checked=None)
@@ -120,7 +120,7 @@ class Drawing:
 
     fitted: FittedScheme
     patterns: PatternCounts = field(repr=False)
-    levels: NDArray[np.float64] | None = field(repr=False)
+    levels: F64 | None = field(repr=False)
     rules: Sequence[RuleFields]
     plan: LinkagePlan
 
@@ -129,7 +129,7 @@ class Drawing:
         links: LinkPosterior,
         kept: KeptPairs,
         posterior: LinkProbabilities | None,
-        rarity: NDArray[np.float64] | None,
+        rarity: F64 | None,
         progress: StageProgress,
     ) -> LinkageDraws:
         """As many linkages as the plan requests, by positions of the kept pairs; the same ones for the same seed.
@@ -153,13 +153,13 @@ class Drawing:
 
 def conclude(
     found: Candidates,
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
+    row_a: I32,
+    row_b: I32,
     plan: LinkagePlan,
     progress: Progress,
     fitted: FittedScheme | None = None,
     decoys: DecoySource | None = None,
-) -> tuple[Linkage, NDArray[np.int64]]:
+) -> tuple[Linkage, I64]:
     """Estimate under the assignment, score and decide.
 
     Parameters
@@ -233,7 +233,7 @@ def conclude(
     return linkage, decision.order
 
 
-def _floor(weight: NDArray[np.float64], kept: NDArray[np.int64]) -> float:
+def _floor(weight: F64, kept: I64) -> float:
     """Weight above which every pair was kept; the choice was made by the weights of an earlier fit."""
     left_out = np.ones(len(weight), dtype=np.bool_)
     left_out[kept] = False

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.engine.decision.estimated import Estimated
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import WholeFiles, rarity
@@ -55,15 +55,15 @@ class DecoyPairs:
         float64, shape (n_pairs,): match weight in bits, under the run's model.
     """
 
-    decoy: NDArray[np.integer] = dataclass_field(repr=False)
-    record: NDArray[np.integer] = dataclass_field(repr=False)
-    weight: NDArray[np.float64] = dataclass_field(repr=False)
+    decoy: Ints = dataclass_field(repr=False)
+    record: Ints = dataclass_field(repr=False)
+    weight: F64 = dataclass_field(repr=False)
 
 
 DecoySource = Callable[[FittedScheme, float], tuple[DecoyPairs, DecoyPairs]]
 """The pairs of A's and of B's decoys above a floor of their weight, once the run's model is known."""
 
-WeightedPairs = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
+WeightedPairs = tuple[I32, I32, F64]
 """Rows of A, rows of B, and the weight of each pair."""
 
 
@@ -100,7 +100,7 @@ def decoys_of_files(
     (a, decoys_a), (b, decoys_b) = (records_and_decoys(part, plan.decoys) for part in whole)
     names = [field.name for field in plan.fields if field.value_frequencies]
 
-    def weighted(found: WeightedPairs, before_a: int, before_b: int) -> NDArray[np.float64]:
+    def weighted(found: WeightedPairs, before_a: int, before_b: int) -> F64:
         row_a, row_b, weight = found
         # Values are as frequent as in the files: a decoy's are those of records.
         return weight + rarity(*whole, names, row_a + before_a, row_b + before_b) if names else weight
@@ -165,10 +165,10 @@ def count_linked(
 class _Persons:
     """The records of one file, those that count as one person together: arrays by the first of them."""
 
-    first: NDArray[np.integer] | None
+    first: Ints | None
     number: int
-    free: NDArray[np.float64]
-    rival: NDArray[np.float64]
+    free: F64
+    rival: F64
 
     @classmethod
     def of(cls, found: Candidates, kept: KeptPairs, fit: Estimated, plan: LinkagePlan) -> tuple[_Persons, _Persons]:
@@ -192,7 +192,7 @@ class _Persons:
         return made[0], made[1]
 
 
-def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> NDArray[np.int64]:
+def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> I64:
     """The other person of each link, of which a decoy has one at most."""
     person = pairs.record if other.first is None else other.first[pairs.record]
     both, member = np.unique(_joined(pairs.decoy, person), return_inverse=True)
@@ -212,7 +212,7 @@ def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePla
     return np.asarray(person[order][best])
 
 
-def of_one(decoy: NDArray[np.int64], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def of_one(decoy: I64, log_odds: F64) -> F64:
     """Probability of each pair of decoys with one link at most: its odds to 1 and the odds of the decoy's pairs."""
     _, star = np.unique(decoy, return_inverse=True)
     n = int(star.max(initial=-1)) + 1
@@ -223,7 +223,7 @@ def of_one(decoy: NDArray[np.int64], log_odds: NDArray[np.float64]) -> NDArray[n
     return np.asarray(odds / total[star])
 
 
-def _joined(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
+def _joined(first: Ints, second: Ints) -> I64:
     """Two numbers of 31 bits as one."""
     return first.astype(np.int64) << 32 | second.astype(np.int64)
 

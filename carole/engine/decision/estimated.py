@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.decision.refinement import estimation, refine
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
@@ -37,8 +37,8 @@ class Decision:
     """
 
     pairs: ScoredPairs
-    order: NDArray[np.int64]
-    links: NDArray[np.int64]
+    order: I64
+    links: I64
     threshold: float
 
 
@@ -47,7 +47,7 @@ def decide(
     scored: ScoredPatterns,
     posterior: LinkProbabilities | None,
     plan: LinkagePlan,
-    extra: NDArray[np.float64] | None = None,
+    extra: F64 | None = None,
     p: float = 0.5,
     copies: Copies = (None, None),
 ) -> Decision:
@@ -104,13 +104,13 @@ class Estimated:
     scored: ScoredPatterns
     decision: Decision
 
-    def matches_below_floor(self, selected: NDArray[np.int64]) -> float:
+    def matches_below_floor(self, selected: I64) -> float:
         """Expected matches among the compared pairs that were not kept."""
         matches = self.matches
         return float(matches.sum() - matches[selected].sum())
 
     @property
-    def matches(self) -> NDArray[np.float64]:
+    def matches(self) -> F64:
         """Expected matches by comparison vector."""
         return self.scored.count * self.scored.probability
 
@@ -138,9 +138,7 @@ def estimated(
     return Estimated(fitted, links, posterior, scored, decision)
 
 
-def fitted_scheme(
-    patterns: PatternCounts, levels: NDArray[np.float64] | None, n_a: int, n_b: int, plan: LinkagePlan
-) -> FittedScheme:
+def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
     """The pairwise fit."""
     return fit_scheme(
         plan.scheme,

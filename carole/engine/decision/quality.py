@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I64, Flags, Ints
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
@@ -60,7 +60,7 @@ from gemel.common.progress import StageProgress
 class Decided:
     """What a run decides on some pairs."""
 
-    links: NDArray[np.int64] = dataclass_field(repr=False)
+    links: I64 = dataclass_field(repr=False)
     claim: Claim
 
 
@@ -81,9 +81,9 @@ class Fitted:
 
     patterns: PatternCounts = dataclass_field(repr=False)
     kept: KeptPairs = dataclass_field(repr=False)
-    persons: tuple[NDArray[np.integer], NDArray[np.integer]] = dataclass_field(repr=False)
-    probability: NDArray[np.float64] = dataclass_field(repr=False)
-    not_kept: NDArray[np.float64] = dataclass_field(repr=False)
+    persons: tuple[Ints, Ints] = dataclass_field(repr=False)
+    probability: F64 = dataclass_field(repr=False)
+    not_kept: F64 = dataclass_field(repr=False)
     once: tuple[bool, bool]
 
 
@@ -91,13 +91,13 @@ class Fitted:
 class Replicates:
     """Claims and truth of all replicates: float64, shape (n_replicates, 2), precision and recall."""
 
-    claimed: NDArray[np.float64]
-    true: NDArray[np.float64]
+    claimed: F64
+    true: F64
 
 
 def replicates(
     fitted: Fitted,
-    decide: Callable[[PatternCounts, KeptPairs, NDArray[np.bool_]], Decided],
+    decide: Callable[[PatternCounts, KeptPairs, Flags], Decided],
     number: int,
     rng: np.random.Generator,
     progress: StageProgress,
@@ -143,13 +143,7 @@ def replicates(
     return Replicates(claimed, true)
 
 
-def drawn_matches(
-    a: NDArray[np.integer],
-    b: NDArray[np.integer],
-    probability: NDArray[np.float64],
-    once: tuple[bool, bool],
-    rng: np.random.Generator,
-) -> NDArray[np.bool_]:
+def drawn_matches(a: Ints, b: Ints, probability: F64, once: tuple[bool, bool], rng: np.random.Generator) -> Flags:
     """Which pairs match, drawn from their link probabilities: bool, shape (n_pairs,).
 
     Each person who has one match at most draws a candidate or none. Where two have drawn the same person,
@@ -176,12 +170,12 @@ def drawn_matches(
     return chosen
 
 
-def _drawn(weight: NDArray[np.float64], n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _drawn(weight: F64, n: int, rng: np.random.Generator) -> I64:
     """Positions drawn with probabilities proportional to `weight`."""
     until = np.cumsum(weight)
     if n == 0:
         return np.zeros(0, dtype=np.int64)
-    drawn: NDArray[np.int64] = np.searchsorted(until, rng.random(n) * until[-1], side="right")
+    drawn: I64 = np.searchsorted(until, rng.random(n) * until[-1], side="right")
     return np.minimum(drawn, len(weight) - 1)
 
 
@@ -204,7 +198,7 @@ def one_match(plan: LinkagePlan) -> tuple[bool, bool]:
     return _ONCE[plan.assignment]
 
 
-def claim_of(pairs: ScoredPairs, links: NDArray[np.int64], matches_below_floor: float, max_links: int) -> Claim | None:
+def claim_of(pairs: ScoredPairs, links: I64, matches_below_floor: float, max_links: int) -> Claim | None:
     """What a model expects of its own links; recall among the compared pairs.
 
     None where there are no links or no expected matches, and where there are more links than people can explain.
@@ -217,12 +211,7 @@ def claim_of(pairs: ScoredPairs, links: NDArray[np.int64], matches_below_floor: 
 
 
 def by_check_field(
-    pairs: ScoredPairs,
-    gamma: NDArray[np.int8],
-    links: NDArray[np.int64],
-    checked: CheckAgreement,
-    posterior: LinkPosterior,
-    plan: LinkagePlan,
+    pairs: ScoredPairs, gamma: I8, links: I64, checked: CheckAgreement, posterior: LinkPosterior, plan: LinkagePlan
 ) -> QualityEstimate | None:
     """The links' precision by the check field; None where it shows nothing.
 
@@ -302,7 +291,7 @@ def quality_warnings(
 NAMES = {"check_field": "the check field", "decoys": "decoys", "bootstrap": "the bootstrap"}
 
 
-def _likeness(gamma: NDArray[np.int8], plan: LinkagePlan) -> NDArray[np.int8]:
+def _likeness(gamma: I8, plan: LinkagePlan) -> I8:
     """How alike the fields of each comparison vector are, exchanges and presence left out."""
     found = np.full((len(gamma), len(plan.fields)), MISSING, dtype=np.int8)
     for q, field in enumerate(plan.fields):

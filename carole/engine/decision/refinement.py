@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPatterns
@@ -32,10 +32,7 @@ def estimation(plan: LinkagePlan) -> Estimation:
 
 
 def worth_keeping(
-    fitted: FittedScheme,
-    scored: ScoredPatterns,
-    plan: LinkagePlan,
-    level_counts: NDArray[np.float64] | None,
+    fitted: FittedScheme, scored: ScoredPatterns, plan: LinkagePlan, level_counts: F64 | None
 ) -> ScoredPatterns:
     """The vectors with the better of two scores: the pairwise fit's, and that of the model refinement starts from.
 
@@ -62,7 +59,7 @@ def refine(
     links: LinkPosterior,
     plan: LinkagePlan,
     rules: Sequence[RuleFields],
-    level_counts: NDArray[np.float64] | None,
+    level_counts: F64 | None,
     outside_blocks: OutsideBlocks | None,
     progress: StageProgress,
     evidence: Evidence | None = None,

@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import FEWEST, Linkage
@@ -54,8 +54,8 @@ def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
     Two rows differ by `FEWEST` links at least, or by none: else their difference would be the probabilities of few.
     """
     pairs, entities = linkage.pairs, linkage.entities
-    a: NDArray[np.integer] = pairs.row_a if entities is None else entities.a[pairs.row_a]
-    b: NDArray[np.integer] = pairs.row_b if entities is None else entities.b[pairs.row_b]
+    a: Ints = pairs.row_a if entities is None else entities.a[pairs.row_a]
+    b: Ints = pairs.row_b if entities is None else entities.b[pairs.row_b]
     matches = float(pairs.link_probability.sum()) + linkage.matches_below_floor
     rows = []
     decision = round(shown_threshold(linkage, plan), 6)
@@ -171,10 +171,7 @@ def model_section(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             }
         )
         if errors is not None:
-            fields[-1]["standard_errors"] = {
-                "m": _known(errors.m[q, :n_levels]),
-                "u": _known(errors.u[q, :n_levels]),
-            }
+            fields[-1]["standard_errors"] = {"m": _known(errors.m[q, :n_levels]), "u": _known(errors.u[q, :n_levels])}
         if not linkage.scheme.scheme.facts.calibrated:
             shaded = finite(linkage.scheme.weights[q, : len(field.bounds)])
             fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": floats(shaded)}
@@ -245,17 +242,17 @@ def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     }
 
 
-def finite(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def finite(weights: F64) -> F64:
     """Weights without infinity."""
-    clipped: NDArray[np.float64] = np.clip(np.nan_to_num(weights), -_STEEPEST, _STEEPEST)
+    clipped: F64 = np.clip(np.nan_to_num(weights), -_STEEPEST, _STEEPEST)
     return clipped
 
 
-def _known(values: NDArray[np.float64]) -> list[float | None]:
+def _known(values: F64) -> list[float | None]:
     """Numbers, and None for those that are not known."""
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def floats(values: NDArray[np.float64]) -> list[float]:
+def floats(values: F64) -> list[float]:
     """Numbers of JSON."""
     return [float(value) for value in values]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, U64, Ints
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields
 from gemel.carole.engine.pairs.run_warnings import without_key_warnings
 from gemel.carole.engine.pairs.sharded_pairs import ShardedPairs
@@ -40,7 +40,7 @@ from gemel.common.signatures.signature_sets import MISSING, FieldSignatures, Sig
 # count twice. The option is set for each field; set it for only one of such fields.
 
 
-Codes = NDArray[np.int64]
+Codes = I64
 
 
 def joint_codes(a: FieldSignatures, b: FieldSignatures) -> tuple[Codes, Codes]:
@@ -57,7 +57,7 @@ def joint_codes(a: FieldSignatures, b: FieldSignatures) -> tuple[Codes, Codes]:
     return codes(a, joint[: len(a.signatures)]), codes(b, joint[len(a.signatures) :])
 
 
-def value_weights(code_a: Codes, code_b: Codes) -> NDArray[np.float64]:
+def value_weights(code_a: Codes, code_b: Codes) -> F64:
     """Weight of agreement on each value, in bits: log2 of c / P(x).
 
     Returns
@@ -79,13 +79,7 @@ def value_weights(code_a: Codes, code_b: Codes) -> NDArray[np.float64]:
     return weights
 
 
-def rarity(
-    a: SignatureSet,
-    b: SignatureSet,
-    names: Sequence[str],
-    row_a: NDArray[np.integer],
-    row_b: NDArray[np.integer],
-) -> NDArray[np.float64]:
+def rarity(a: SignatureSet, b: SignatureSet, names: Sequence[str], row_a: Ints, row_b: Ints) -> F64:
     """What the rarity of common values adds to the weight of pairs, in bits.
 
     Parameters
@@ -139,7 +133,7 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
         another has the distinct signatures of both files, equal ones of both files under one code.
     """
     variables: list[Variable] = []
-    columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+    columns: list[tuple[I32, I32]] = []
     warnings: list[ResultWarning] = []
     both = {variable.name: variable for variable in latent.variables if variable.holder == "both"}
     for key in latent.keys:
@@ -251,7 +245,7 @@ class HeldSet:
         """The set itself."""
         return self.part
 
-    def digests(self) -> NDArray[np.uint64]:
+    def digests(self) -> U64:
         """The set's own."""
         return self.part.blocks[self.part.rule]
 
@@ -270,7 +264,7 @@ class HeldSets:
         """The set itself."""
         return self._sets[number]
 
-    def digests(self, number: int) -> NDArray[np.uint64]:
+    def digests(self, number: int) -> U64:
         """The set's own."""
         return self.reference(number).digests()
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.decision.estimated import rule_fields
 from gemel.carole.engine.decision.refinement import refine
 from gemel.carole.engine.inputs.candidates import Candidates
@@ -40,9 +40,7 @@ from gemel.risk.models.graphs import complete_graph
 # Beliefs about m, u and p as the pseudo-observations of the extended latent step.
 
 
-def with_beliefs(
-    scheme: FittedScheme, found: Candidates, latent: LatentPlan
-) -> tuple[FittedScheme, NDArray[np.float64] | None]:
+def with_beliefs(scheme: FittedScheme, found: Candidates, latent: LatentPlan) -> tuple[FittedScheme, F64 | None]:
     """A scheme and the levels of all pairs, as they are estimated from with a plan's beliefs.
 
     Returns
@@ -71,9 +69,7 @@ def _with_belief(field: FieldLevels, belief: MPrior | None) -> FieldLevels:
     return replace(field, m_prior=MPrior(agreement, weight))
 
 
-def _counts(
-    beliefs: Iterable[tuple[str, MPrior]], fields: Iterable[FieldLevels], shape: tuple[int, ...]
-) -> NDArray[np.float64]:
+def _counts(beliefs: Iterable[tuple[str, MPrior]], fields: Iterable[FieldLevels], shape: tuple[int, ...]) -> F64:
     """`agreement` of the weight at a field's highest level and the rest spread evenly over the others."""
     counts, believed = np.zeros(shape), dict(beliefs)
     for row, levels in enumerate(fields):
@@ -97,7 +93,7 @@ class KeptByValues:
     selection: Selection
 
     @property
-    def bits(self) -> NDArray[np.float64]:
+    def bits(self) -> F64:
         """Binary logarithm of each pair's Bayes factor."""
         return self.pairs.log_factor / math.log(2.0)
 
@@ -176,13 +172,13 @@ class RunRefit:
         return KeptByValues(pairs, choice)
 
 
-def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> NDArray[np.float64]:
+def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
     """Match weight of each class of pairs, in bits, agreement and values together."""
     weights = scheme.match_weights(found.patterns.gamma)
     return np.asarray(weights[classes.pattern] + classes.log_factor / math.log(2.0))
 
 
-def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> NDArray[np.float64]:
+def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
     """Match probability of a pair of each class, without its rivals."""
     p = scheme.model.p
     log_odds = class_weights(scheme, found, classes) * math.log(2.0) + math.log(p) - math.log1p(-p)
@@ -222,9 +218,9 @@ class KnownRecords:
         What each counts, or its share.
     """
 
-    training: NDArray[np.int32] | None = field(default=None, repr=False)
-    cells: NDArray[np.int32] | None = field(default=None, repr=False)
-    counts: NDArray[np.float64] | None = field(default=None, repr=False)
+    training: I32 | None = field(default=None, repr=False)
+    cells: I32 | None = field(default=None, repr=False)
+    counts: F64 | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, sets: Iterable[SignatureSet], latent: LatentPlan) -> KnownRecords:
@@ -250,7 +246,7 @@ class KnownRecords:
     @classmethod
     def of_arrays(cls, arrays: Arrays, latent: LatentPlan) -> KnownRecords:
         """Those of an archive from another party, checked."""
-        found: dict[str, NDArray[np.int32]] = {}
+        found: dict[str, I32] = {}
         for name in _NAMES[:2]:
             if name in arrays:
                 found[name] = array_of(arrays, name, np.int32, (None, len(latent.variables)))
@@ -273,7 +269,7 @@ class KnownRecords:
         )
         return replace(values, variables=tuple(variables))
 
-    def training_for(self, values: Values, latent: LatentPlan) -> NDArray[np.int32] | None:
+    def training_for(self, values: Values, latent: LatentPlan) -> I32 | None:
         """The training records as `fit_extended` takes them: shape (n_records, n_variables) of the values' variables.
 
         A key that is compared by signatures is missing, since no file of codes has it.
@@ -316,7 +312,7 @@ class KnownRecords:
 NOTHING_KNOWN = KnownRecords()
 
 
-def _columns(part: SignatureSet, latent: LatentPlan) -> NDArray[np.int32]:
+def _columns(part: SignatureSet, latent: LatentPlan) -> I32:
     found = np.full((part.n_rows, len(latent.variables)), MISSING, dtype=np.int32)
     for column, variable in enumerate(latent.variables):
         if variable.name in part.variables:

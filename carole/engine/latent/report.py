@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.result import (
     FEWEST,
@@ -70,8 +71,8 @@ def effect_of_values(
     values: Values,
     fitted: ValueFit,
     weighted: WeightedPairs,
-    before: tuple[ScoredPairs, NDArray[np.int64]],
-    after: tuple[ScoredPairs, NDArray[np.int64]],
+    before: tuple[ScoredPairs, I64],
+    after: tuple[ScoredPairs, I64],
     precision: float,
     seed: int,
 ) -> LatentEffect:
@@ -91,11 +92,7 @@ def effect_of_values(
     linked = WeightedPairs(pairs.row_a[links], pairs.row_b[links], np.ones(len(links)))
     data = match_records(values, linked)
     alone = fit_incomplete(
-        data,
-        joint.graph,
-        precision=precision,
-        tolerance=TOLERANCE,
-        max_iterations=MAX_ITERATIONS,
+        data, joint.graph, precision=precision, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS
     ).model
     rng = np.random.default_rng(seed)
     found = jensen_shannon(joint, alone, limit=EXACT, rng=rng).bits
@@ -131,11 +128,11 @@ class GroupedCliques:
 
     model: FittedModel
     total: float
-    by_group: Sequence[NDArray[np.float64]]
+    by_group: Sequence[F64]
 
     @classmethod
     def of(
-        cls, model: FittedModel, values: Values, weighted: WeightedPairs, group: NDArray[np.integer], total: float
+        cls, model: FittedModel, values: Values, weighted: WeightedPairs, group: Ints, total: float
     ) -> GroupedCliques:
         """Complete the records of pairs by the model, and count them by the groups of their rows of A."""
         records = pair_records(values, weighted)
@@ -157,7 +154,7 @@ class GroupedCliques:
                 by_group[c] += (share @ weight[part]).toarray()
         return cls(model, total, by_group)
 
-    def tables(self, change: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def tables(self, change: F64) -> list[F64]:
         """Clique probabilities where each group counts `change` times more; nowhere negative."""
         found = []
         for clique, counts in zip(self.model.cliques, self.by_group, strict=True):
@@ -166,7 +163,7 @@ class GroupedCliques:
         return found
 
 
-def pair_records(values: Values, weighted: WeightedPairs) -> NDArray[np.int32]:
+def pair_records(values: Values, weighted: WeightedPairs) -> I32:
     """The values of each pair as one person's, over the joint model's variables; keys that disagree are missing."""
     columns = list(values.model_columns)
     of_a, of_b = values.codes_a[weighted.row_a][:, columns], values.codes_b[weighted.row_b][:, columns]
@@ -174,9 +171,7 @@ def pair_records(values: Values, weighted: WeightedPairs) -> NDArray[np.int32]:
     return np.where(keys, np.where(of_a == of_b, of_a, -1), np.maximum(of_a, of_b)).astype(np.int32)
 
 
-def replicated_divergences(
-    both: tuple[GroupedCliques, GroupedCliques], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def replicated_divergences(both: tuple[GroupedCliques, GroupedCliques], rng: np.random.Generator) -> F64:
     """By how much two models are farther apart in each replicate than they are, in bits.
 
     The distance is a mean over records drawn once, half of them of either model, so that differences between
@@ -188,7 +183,7 @@ def replicated_divergences(
         for part in both
     ]
 
-    def probabilities(change: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def probabilities(change: F64) -> list[F64]:
         return [
             _probability(part.model, part.tables(change), places) for part, places in zip(both, columns, strict=True)
         ]
@@ -203,7 +198,7 @@ def replicated_divergences(
     return found
 
 
-def mutual_information(table: NDArray[np.float64]) -> float:
+def mutual_information(table: F64) -> float:
     """Mutual information of two variables, in bits, of their table of probabilities."""
     independent = np.outer(table.sum(axis=1), table.sum(axis=0))
     some = table > 0
@@ -215,9 +210,7 @@ def _places(model: FittedModel) -> list[tuple[tuple[int, ...], tuple[int, ...]]]
     return [(factor.variables, factor.levels) for factor in (*model.cliques, *model.separators)]
 
 
-def _probability(
-    model: FittedModel, tables: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.intp]]
-) -> NDArray[np.float64]:
+def _probability(model: FittedModel, tables: Sequence[F64], places: Sequence[NDArray[np.intp]]) -> F64:
     """Probability of each record by the tables of the cliques, the separators being sums of them."""
     logs = np.zeros(len(places[0]))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -234,9 +227,7 @@ def _probability(
 
 
 def _moved(
-    values: Values,
-    before: tuple[ScoredPairs, NDArray[np.int64]],
-    after: tuple[ScoredPairs, NDArray[np.int64]],
+    values: Values, before: tuple[ScoredPairs, I64], after: tuple[ScoredPairs, I64]
 ) -> tuple[int | None, int | None]:
     """Links that only the second decision has, and that only the first has; None where they are few, but not 0."""
     keys = [pairs.row_a[links].astype(np.int64) * values.n_b + pairs.row_b[links] for pairs, links in (before, after)]
@@ -267,10 +258,7 @@ def joint_distribution(fit: ExtendedFit, latent: LatentPlan) -> JointDistributio
 
 
 def explained_groups(
-    fit: ExtendedFit,
-    patterns: PatternCounts,
-    after: tuple[ScoredPairs, NDArray[np.int64]],
-    before: tuple[ScoredPairs, NDArray[np.int64]],
+    fit: ExtendedFit, patterns: PatternCounts, after: tuple[ScoredPairs, I64], before: tuple[ScoredPairs, I64]
 ) -> tuple[Explained, ...]:
     """Average contributions of agreement and values to the links, and the links that the values made or removed."""
     (new_pairs, new), (old_pairs, old) = after, before
@@ -307,7 +295,7 @@ def latent_result(
     fit: ExtendedFit,
     patterns: PatternCounts,
     pairs: ScoredPairs,
-    links: NDArray[np.int64],
+    links: I64,
     before: Linkage,
     plan: LinkagePlan,
     unconstrained_matches: float,
@@ -346,7 +334,7 @@ def latent_result(
     )
 
 
-def _spread(bits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _spread(bits: F64) -> F64:
     """Lowest, quartiles and highest of what values add to the links, to a tenth, without the few at either end."""
     inner = np.sort(bits)[FEWEST - 1 : len(bits) - FEWEST + 1]
     return np.round(np.quantile(inner, np.linspace(0, 1, 5)), 1) if len(inner) else np.zeros(5)

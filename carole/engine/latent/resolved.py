@@ -11,8 +11,8 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, Flags
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
@@ -35,7 +35,7 @@ from gemel.risk.models import JointDistribution
 UNLIMITED = 1 << 62
 """Bytes: the resolver has no limit but its machine's memory."""
 
-Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
+Rows = tuple[I32, I32]
 """Of A and of B, for each pair."""
 
 
@@ -46,7 +46,7 @@ def resolved_with_values(
     plan: LinkagePlan,
     progress: Progress,
     known: KnownRecords = NOTHING_KNOWN,
-) -> tuple[Linkage, NDArray[np.int64]]:
+) -> tuple[Linkage, I64]:
     """Decide by agreement, then by agreement and values.
 
     Parameters
@@ -78,7 +78,7 @@ def resolved_with_values(
     return linkage, _places(rows, (linkage.pairs.row_a, linkage.pairs.row_b))
 
 
-def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, NDArray[np.bool_]]:
+def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, Flags]:
     """The pairs that a run keeps for a decision by agreement, and which they are."""
     fitted = fitted_scheme(found.patterns, found.levels, found.n_a, found.n_b, plan)
     scored = worth_keeping(fitted, scored_patterns(fitted, found.patterns), plan, found.levels)
@@ -88,7 +88,7 @@ def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, 
     return replace(found, pattern=found.pattern[among], selected=selected), among
 
 
-def _places(rows: Rows, others: Rows) -> NDArray[np.int64]:
+def _places(rows: Rows, others: Rows) -> I64:
     """Where each pair of `others` is among `rows`, both of the same pairs."""
     (given, own) = (a.astype(np.int64) << 32 | b for a, b in (rows, others))
     order = np.argsort(given)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32
 from gemel.carole.engine.inputs.files import rarity
 from gemel.carole.engine.linkage.one_file import deduplicate
 from gemel.carole.engine.pairs.stream import ComparisonVectors
@@ -149,7 +149,7 @@ def _not_kept(pairs: Pairs, kept: ScoredPairs) -> Pairs:
 
 def _compared(
     known: ScoredPatterns, linkage: Linkage, rows: Pairs, a: SignatureSet, b: SignatureSet, plan: LinkagePlan
-) -> tuple[ScoredPatterns, NDArray[np.int32]]:
+) -> tuple[ScoredPatterns, I32]:
     """The comparison vector of each of some pairs, and all vectors: those known, and new ones that no candidate has."""
     packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
     code = np.empty(len(rows[0]), dtype=np.int64)

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.decision.decoys import WeightedPairs
 from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
 from gemel.carole.engine.decision.refinement import worth_keeping
@@ -161,7 +161,7 @@ class Run:
             peak_bytes=self._budget.peak,
         )
 
-    def _rarity(self, kept: KeptPairs) -> NDArray[np.float64] | None:
+    def _rarity(self, kept: KeptPairs) -> F64 | None:
         """What rare values add to the weights of the kept pairs."""
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
@@ -178,7 +178,7 @@ class Run:
         assert isinstance(self._files, WholeFiles)  # noqa: S101 - `check` has refused it
         return self._files.rows
 
-    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> NDArray[np.float64] | None:
+    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> F64 | None:
         """Levels over the whole product; without blocking they follow from the patterns."""
         if not self._plan.rules:
             progress(1.0)
@@ -207,7 +207,7 @@ def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
         )
 
 
-def _require_all(kept: KeptPairs, count: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
+def _require_all(kept: KeptPairs, count: I64, selected: I64) -> None:
     """Refuse to go on if the second pass has not found the pairs that the first one counted."""
     found = np.bincount(kept.pattern, minlength=len(count))[selected]
     if not np.array_equal(found, count[selected]):

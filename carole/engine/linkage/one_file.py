@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.inputs.files import WholeFiles
 from gemel.carole.engine.linkage.local import Run
@@ -59,7 +59,7 @@ class Deduplication:
     """
 
     linkage: Linkage
-    person: NDArray[np.int64]
+    person: I64
 
 
 def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Deduplication:
@@ -98,7 +98,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
     return Deduplication(linkage, person)
 
 
-def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> NDArray[np.float64]:
+def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> F64:
     """Weight of each pair's personal fields in bits; without any, nothing distinguishes kin."""
     fields = [q for q, field in enumerate(plan.fields) if field.personal]
     if not fields:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.carole.blocking import AscendingPairs, Part
 from gemel.carole.comparison import FieldComparison, level_distribution
 from gemel.carole.engine.pairs.preparation import (
@@ -50,17 +50,15 @@ class CheckAgreement:
         Share of all pairs of records with the field that agree; 0 if there is none.
     """
 
-    agrees: NDArray[np.int8] = dataclass_field(repr=False)
+    agrees: I8 = dataclass_field(repr=False)
     strangers: float
 
-    def rows(self, selected: NDArray[np.bool_] | NDArray[np.int64]) -> CheckAgreement:
+    def rows(self, selected: Flags | I64) -> CheckAgreement:
         """The same of some of the kept pairs."""
         return replace(self, agrees=self.agrees[selected])
 
 
-def agreement(
-    a: SignatureSet, b: SignatureSet, field: FieldPlan, row_a: NDArray[np.int32], row_b: NDArray[np.int32]
-) -> NDArray[np.int8]:
+def agreement(a: SignatureSet, b: SignatureSet, field: FieldPlan, row_a: I32, row_b: I32) -> I8:
     """Which pairs of rows agree in the check field: int8, shape (n_pairs,), as `CheckAgreement.agrees`."""
     in_a, in_b = a.fields[field.name], b.fields[field.name]
     compared = FieldComparison(in_a, in_b, field.bounds, None, field.comparator, field.randomised_response)
@@ -90,7 +88,7 @@ def strangers(samples: Samples, field: FieldPlan, pool: Executor, seed: int) -> 
 # shows how their levels depend on each other.
 
 
-Mark = Callable[[NDArray[np.int32], NDArray[np.int32], int, NDArray[np.uint32]], None]
+Mark = Callable[[I32, I32, int, U32], None]
 """Writes the rules that each of the first `n` pairs of rows satisfies, as bits of a mask."""
 
 SAMPLES = (1 << 23, 1 << 20, 1 << 17)
@@ -111,7 +109,7 @@ class RandomPairs:
         for start in range(0, self.n_pairs, size):
             yield Part(0, start, min(start + size, self.n_pairs))
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Draw a part's pairs; return how many there are."""
         n = part.stop - part.start
         rng = np.random.default_rng([self._seed, part.start])
@@ -128,11 +126,7 @@ def selected_outside(plan: LinkagePlan) -> bool:
 
 
 def sample_outside_blocks(
-    samples: Samples,
-    mark: Mark,
-    seed: int,
-    packing: Packing,
-    stream_of: Callable[[RandomPairs], PairStream],
+    samples: Samples, mark: Mark, seed: int, packing: Packing, stream_of: Callable[[RandomPairs], PairStream]
 ) -> OutsideBlocks:
     """Count the comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
 
@@ -157,10 +151,10 @@ def sample_outside_blocks(
 class SampledAgreement:
     """The `ChanceAgreement` of samples, or of whole files in their place."""
 
-    def __init__(self, samples: Samples, context: RunContext, tables: dict[str, NDArray[np.int8]], mark: Mark) -> None:
+    def __init__(self, samples: Samples, context: RunContext, tables: dict[str, I8], mark: Mark) -> None:
         self._samples, self._context, self._tables, self._mark = samples, context, tables, mark
 
-    def levels(self, progress: StageProgress) -> NDArray[np.float64]:
+    def levels(self, progress: StageProgress) -> F64:
         """Numbers of pairs by field and level over the whole product, or of its sample."""
         context, (a, b) = self._context, self._samples.rows
         plan, budget = context.plan, context.budget

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gemel.carole.arrays import F64, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.blocking.candidates import Block
 from gemel.carole.comparison.counting import Counts
@@ -38,7 +36,7 @@ class Blocked(Protocol):
 class ChanceAgreement(Protocol):
     """How random pairs of records agree, whichever blocks they are in."""
 
-    def levels(self, progress: StageProgress) -> NDArray[np.float64]:
+    def levels(self, progress: StageProgress) -> F64:
         """Numbers of pairs by comparison and level, shape (n_compared, maximum of levels), in any one unit."""
 
     def outside_blocks(self) -> OutsideBlocks:
@@ -68,9 +66,7 @@ class ComparedPairs(Protocol):
     def count(self, progress: StageProgress) -> Counts:
         """Count the comparison vectors of all pairs; MEMORY if they do not fit."""
 
-    def keep(
-        self, code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64], progress: StageProgress
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors, with the number of each."""
 
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:

@@ -9,6 +9,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I32
 from gemel.carole.comparison import FieldComparison, level_distribution, level_table
 from gemel.carole.comparison.crosswise import CrosswiseComparison
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
@@ -100,13 +101,13 @@ def level_tables(
     budget: MemoryBudget,
     pool: Executor,
     progress: StageProgress,
-) -> dict[str, NDArray[np.int8]]:
+) -> dict[str, I8]:
     """Level tables of the fields that are cheaper to look up than to compare, the smallest first.
 
     A table is made when it has fewer cells than `CELLS_PER_PAIR` times the pairs, and fits.
     """
     sizes = {field.name: a.fields[field.name].n_distinct * b.fields[field.name].n_distinct for field in plan.fields}
-    tables: dict[str, NDArray[np.int8]] = {}
+    tables: dict[str, I8] = {}
     for done, field in enumerate(sorted(plan.fields, key=lambda field: sizes[field.name])):
         side_a, side_b = a.fields[field.name], b.fields[field.name]
         copies = side_b.signatures.nbytes * 2
@@ -121,13 +122,8 @@ def level_tables(
 
 
 def all_pairs_levels(
-    a: SignatureSet,
-    b: SignatureSet,
-    plan: LinkagePlan,
-    tables: dict[str, NDArray[np.int8]],
-    pool: Executor,
-    progress: StageProgress,
-) -> NDArray[np.float64]:
+    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, tables: dict[str, I8], pool: Executor, progress: StageProgress
+) -> F64:
     """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
 
     Returns
@@ -158,7 +154,7 @@ def all_pairs_levels(
     return counts
 
 
-def without_diagonal(counts: NDArray[np.float64], part: SignatureSet, plan: LinkagePlan) -> NDArray[np.float64]:
+def without_diagonal(counts: F64, part: SignatureSet, plan: LinkagePlan) -> F64:
     """Numbers of pairs by field and level of one file with itself, without the pairs of a record with itself.
 
     Parameters
@@ -191,7 +187,7 @@ def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[
     return found
 
 
-Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
+Rows = tuple[I32, I32]
 """Rows of pairs: of A's sample, and of B's."""
 
 
@@ -218,7 +214,7 @@ def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
     return row_a, (row_a // size_a * size_b + in_group).astype(np.int32)
 
 
-def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> NDArray[np.float64]:
+def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> F64:
     """Numbers of pairs by level of one field; pairs where a value is missing are not counted."""
     a, b = (part.fields[field.name] for part in samples)
     compared = FieldComparison(a, b, field.bounds, None, field.comparator, field.randomised_response)
@@ -227,7 +223,7 @@ def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> NDArray[np.
     return np.bincount(level, minlength=len(field.bounds) + 1)[: len(field.bounds)].astype(np.float64)
 
 
-def grouped_levels(samples: BothSets, groups: int, plan: LinkagePlan) -> NDArray[np.float64]:
+def grouped_levels(samples: BothSets, groups: int, plan: LinkagePlan) -> F64:
     """Numbers of pairs by field and level, as `all_pairs_levels`, over the pairs of rows of the same group.
 
     Notes

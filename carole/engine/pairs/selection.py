@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, U64, Flags, Ints
 from gemel.carole.engine.run.contribution import n_distinct, row_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import mebibytes
@@ -32,18 +32,14 @@ MAX_PAIRS = 5_000_000
 class Selection:
     """Comparison vectors whose pairs are kept."""
 
-    patterns: NDArray[np.int64]
+    patterns: I64
     n_pairs: int
     floor: float
     raised: bool
 
 
 def choose_patterns(
-    scored: ScoredPatterns,
-    threshold: float,
-    maximum: int,
-    bytes_each: int,
-    min_probability: float = KEPT_PROBABILITY,
+    scored: ScoredPatterns, threshold: float, maximum: int, bytes_each: int, min_probability: float = KEPT_PROBABILITY
 ) -> Selection:
     """Choose the vectors of highest weight that have at most `maximum` pairs.
 
@@ -66,9 +62,9 @@ def choose_patterns(
 
 
 def choose_classes(
-    weight: NDArray[np.float64],
-    probability: NDArray[np.float64],
-    count: NDArray[np.integer] | NDArray[np.float64],
+    weight: F64,
+    probability: F64,
+    count: Ints | F64,
     threshold: float,
     maximum: int,
     bytes_each: int,
@@ -112,7 +108,7 @@ MANY_ALLOWED = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",), "one_to_man
 """Whose file may have several records of a person under an assignment."""
 
 
-def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: NDArray[np.uint64] | None = None) -> int:
+def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: U64 | None = None) -> int:
     """Records that equal another of the same file in every compared field and lack none. O(rows * fields).
 
     Parameters
@@ -129,7 +125,7 @@ def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: NDArray[np.uint
     return int(counts[counts > 1].sum())
 
 
-def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> NDArray[np.int32] | None:
+def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> I32 | None:
     """First record of its file that equals each in every field, where chance does not explain that so many do.
 
     Records that equal each other may be one person twice, or two people whom the fields do not distinguish. What chance
@@ -188,7 +184,7 @@ def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) 
             yield result_warning("shared_partner", records=one.same_partner, side=side, assignment=chosen, other=other)
 
 
-def _sharing(own: NDArray[np.int32], other: NDArray[np.int32]) -> int:
+def _sharing(own: I32, other: I32) -> int:
     """Distinct rows of `own` whose partner in `other` has another partner."""
     return n_distinct(own[np.bincount(other)[other] > 1])
 
@@ -203,8 +199,8 @@ def _sharing(own: NDArray[np.int32], other: NDArray[np.int32]) -> int:
 class FieldsPresent:
     """Sets of fields that records of a file lack: `missing`, shape (n_sets, n_fields), and how many records do."""
 
-    missing: NDArray[np.bool_]
-    records: NDArray[np.int64]
+    missing: Flags
+    records: I64
 
 
 def fields_present(part: SignatureSet, plan: LinkagePlan) -> FieldsPresent:

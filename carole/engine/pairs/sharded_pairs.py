@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, Tally
 from gemel.carole.engine.pairs.check_agreement import SampledAgreement
@@ -87,13 +87,7 @@ class ShardedPairs:
             raise PairStream.too_many_patterns(maximum)
         return counted
 
-    def keep(
-        self,
-        code: NDArray[np.int64],
-        mask: NDArray[np.uint32],
-        pattern: NDArray[np.int64],
-        progress: StageProgress,
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
         selected = self._context.units.shared((code, mask, pattern))
         keep = partial(keep_unit, plan=self._context.plan, packing=self._context.packing)
@@ -171,7 +165,7 @@ def _pairs(unit: Unit) -> int:
     return unit.stop - unit.start
 
 
-def _mark_nothing(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+def _mark_nothing(row_a: I32, row_b: I32, n: int, mask: U32) -> None:
     """No rule."""
     mask[:n] = 0
 
@@ -209,7 +203,7 @@ def _lost(place: str, error: LostUnitError) -> GemelError:
 _VERSION = b"gemel request order 1"
 
 
-def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> NDArray[np.int64]:
+def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> I64:
     """Which kept pair comes at each place of a request: int64, shape (n_kept,).
 
     Parameters

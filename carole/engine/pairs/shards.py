@@ -15,8 +15,8 @@ from dataclasses import field as dataclass_field
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I8, I64, U32
 from gemel.carole.blocking.candidates import Block, BlockKeyedPairs, shared_blocks
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import agreement
@@ -117,7 +117,7 @@ def refuse_above_limit(block: Block, rule: RulePlan) -> None:
 # where the sets are and has no key, so that a unit can be worked on by any process that may read them.
 
 
-Selected = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
+Selected = tuple[I64, U32, I64]
 """Packed vectors, masks, and the number of each in the result."""
 
 
@@ -199,7 +199,7 @@ def _stream(
     return PairStream(pairs, vectors, pool, 1, max_patterns=max_patterns, store=False), (in_a, in_b)
 
 
-def _fixed_levels(part: SignatureSet, plan: LinkagePlan) -> dict[str, NDArray[np.int8]]:
+def _fixed_levels(part: SignatureSet, plan: LinkagePlan) -> dict[str, I8]:
     """Level tables of fixed fields: every pair has the highest level."""
     return {
         field.name: np.full((1, 1), len(field.bounds) - 1, dtype=np.int8)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I8, I32, I64, U32
 from gemel.carole.blocking import PairSource, Part
 from gemel.carole.comparison import FieldComparison
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
@@ -31,12 +31,7 @@ class ComparisonVectors:
     """How the rows of two sets compare under a plan."""
 
     def __init__(
-        self,
-        a: SignatureSet,
-        b: SignatureSet,
-        plan: LinkagePlan,
-        packing: Packing,
-        tables: dict[str, NDArray[np.int8]],
+        self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, packing: Packing, tables: dict[str, I8]
     ) -> None:
         self._fields = [
             FieldComparison(
@@ -62,7 +57,7 @@ class ComparisonVectors:
             for field, q in zip(present, plan.presence, strict=True)
         ]
 
-    def write(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, code: NDArray[np.int64]) -> None:
+    def write(self, row_a: I32, row_b: I32, n: int, code: I64) -> None:
         """Write the packed vectors of the first `n` pairs of rows to `code`."""
         code[:n] = 0
         strides, n_levels = self._packing.strides, self._packing.n_levels
@@ -89,12 +84,12 @@ _TASKS_PER_THREAD = 4
 class _Workspace:
     """One thread's working arrays."""
 
-    row_a: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
-    row_b: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
-    mask: NDArray[np.uint32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.uint32))
-    code: NDArray[np.int64] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int64))
-    position: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
-    pattern: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    row_a: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    row_b: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    mask: U32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.uint32))
+    code: I64 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int64))
+    position: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    pattern: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
 
 
 @dataclass(frozen=True)
@@ -102,10 +97,10 @@ class KeptPairs:
     """Pairs whose pattern was selected: rows of A and of B, and the pattern of each; where there is a check field also
     their agreement in it, int8: 1, 0, or -1 where a record lacks it."""
 
-    row_a: NDArray[np.int32]
-    row_b: NDArray[np.int32]
-    pattern: NDArray[np.int32]
-    agrees: NDArray[np.int8] | None = None
+    row_a: I32
+    row_b: I32
+    pattern: I32
+    agrees: I8 | None = None
 
 
 def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
@@ -148,7 +143,7 @@ class PairStream:
         self._pool = pool
         self._threads = threads
         self._max_patterns = max_patterns
-        self._stored: dict[Part, NDArray[np.int64]] | None = {} if store else None
+        self._stored: dict[Part, I64] | None = {} if store else None
         self._workspaces: queue.SimpleQueue[_Workspace] = queue.SimpleQueue()
         for _ in range(threads):
             self._workspaces.put(_Workspace())
@@ -197,15 +192,7 @@ class PairStream:
             raise self.too_many_patterns(self._max_patterns)
         return code, mask, count
 
-    def keep(
-        self,
-        code: NDArray[np.int64],
-        mask: NDArray[np.uint32],
-        pattern: NDArray[np.int64],
-        progress: StageProgress,
-        *,
-        last: bool = True,
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress, *, last: bool = True) -> KeptPairs:
         """Second pass: the pairs that have one of some vectors.
 
         Parameters
@@ -240,11 +227,7 @@ class PairStream:
         return joined([pairs[part] for part in sorted(pairs)])
 
     def map(
-        self,
-        code: NDArray[np.int64],
-        mask: NDArray[np.uint32],
-        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
-        progress: StageProgress,
+        self, code: I64, mask: U32, visit: Callable[[I32, I32, I32], Result], progress: StageProgress
     ) -> Iterator[Result]:
         """A further pass: visit all pairs that have one of some vectors, part by part.
 
@@ -315,20 +298,16 @@ class StreamedPairs:
     """
 
     stream: PairStream
-    code: NDArray[np.int64] = field(repr=False)
-    mask: NDArray[np.uint32] = field(repr=False)
+    code: I64 = field(repr=False)
+    mask: U32 = field(repr=False)
     n_pairs: int
 
-    def map(
-        self,
-        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
-        progress: StageProgress,
-    ) -> Iterator[Result]:
+    def map(self, visit: Callable[[I32, I32, I32], Result], progress: StageProgress) -> Iterator[Result]:
         """Visit every part: see `PairStream.map`."""
         return self.stream.map(self.code, self.mask, visit, progress)
 
 
-def table_of(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
+def table_of(code: I64, mask: U32, pattern: I64) -> PatternCounter:
     """A table from some vectors to their numbers."""
     table = PatternCounter(max(1, len(code)))
     if not table.add(code, mask, pattern + 1, len(code)):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gemel.carole.arrays import I32, I64, U32, U64
 from gemel.carole.blocking import AllPairs, AscendingPairs, CandidatePairs, KeyedRule, Rule, UnionPairs, ValueRule
 from gemel.carole.blocking.bands import band_keys
 from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
@@ -84,14 +82,14 @@ def _rule(
     return ValueRule(related, side_a.codes, side_b.codes), Skew()
 
 
-def _keys(a: SignatureSet, b: SignatureSet, rule: RulePlan) -> tuple[NDArray[np.uint64], NDArray[np.uint64], Skew]:
+def _keys(a: SignatureSet, b: SignatureSet, rule: RulePlan) -> tuple[U64, U64, Skew]:
     by = None
     if rule.split is not None:
         by = value_keys(a.fields[rule.split]), value_keys(b.fields[rule.split])
     return without_large_blocks(a.blocks[rule.name], b.blocks[rule.name], rule.limit, by)
 
 
-def _together(capped: list[tuple[NDArray[np.uint64], NDArray[np.uint64], Skew]]) -> Skew:
+def _together(capped: list[tuple[U64, U64, Skew]]) -> Skew:
     """How the large blocks of all bands of a rule were treated."""
     skews = [skew for _, _, skew in capped if skew.dropped]
     if not skews:
@@ -114,12 +112,7 @@ class WholePairs:
     """The pairs of a source of two sets of rows."""
 
     def __init__(
-        self,
-        rows: BothSets,
-        source: Source,
-        records: Samples,
-        context: RunContext,
-        progress: StageProgress,
+        self, rows: BothSets, source: Source, records: Samples, context: RunContext, progress: StageProgress
     ) -> None:
         self._rows, self._records, self._context = rows, records.rows, context
         self._source = source.pairs
@@ -143,7 +136,7 @@ class WholePairs:
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         return self._source
 
-    def _mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    def _mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
         """Write the rules that each of the first `n` pairs of rows satisfies."""
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         self._source.mark(row_a, row_b, n, mask)
@@ -152,9 +145,7 @@ class WholePairs:
         """Count the comparison vectors: as `PairStream.count`."""
         return self._stream.count(progress)
 
-    def keep(
-        self, code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64], progress: StageProgress
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors: as `PairStream.keep`."""
         plan = self._context.plan
         kept = self._stream.keep(code, mask, pattern, progress, last=plan.latent is None)
@@ -162,7 +153,7 @@ class WholePairs:
             return kept
         return replace(kept, agrees=agreement(*self._rows, plan.check_field, kept.row_a, kept.row_b))
 
-    def again(self, code: NDArray[np.int64], mask: NDArray[np.uint32], n_pairs: int) -> StreamedPairs:
+    def again(self, code: I64, mask: U32, n_pairs: int) -> StreamedPairs:
         """Further passes, for the extended latent step."""
         return StreamedPairs(self._stream, code, mask, n_pairs)
 

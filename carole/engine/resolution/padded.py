@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.decoys import DecoyPairs
 from gemel.carole.engine.decision.estimated import decide, scored_patterns
@@ -33,13 +33,13 @@ from gemel.common.specification.model.content import ReleaseSpec
 
 def conclude_padded(
     found: Candidates,
-    a: NDArray[np.int32],
-    b: NDArray[np.int32],
+    a: I32,
+    b: I32,
     records: tuple[int, int],
     plan: LinkagePlan,
     progress: Progress,
     decoys: tuple[int, int] = (0, 0),
-) -> tuple[Linkage, Linkage, NDArray[np.int64]]:
+) -> tuple[Linkage, Linkage, I64]:
     """Conclude from candidate pairs of which some are of dummies and decoys.
 
     Parameters
@@ -98,7 +98,7 @@ def conclude_padded(
     return linkage, every_pair, np.arange(len(a), dtype=np.int64)
 
 
-def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
+def without(found: Candidates, real: Flags) -> Candidates:
     """The candidates without some of the kept pairs, which are removed from the counts too.
 
     Parameters
@@ -121,7 +121,7 @@ def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
     )
 
 
-def _dummies(handles: NDArray[np.int32], records: int) -> int:
+def _dummies(handles: I32, records: int) -> int:
     return max(0, int(handles.max(initial=-1)) + 1 - records)
 
 
@@ -142,9 +142,9 @@ class ShownPairs:
         Whether every pair that was kept is granted.
     """
 
-    pair: NDArray[np.int64] = dataclass_field(repr=False)
-    probability: NDArray[np.float64] = dataclass_field(repr=False)
-    linked: NDArray[np.bool_] = dataclass_field(repr=False)
+    pair: I64 = dataclass_field(repr=False)
+    probability: F64 = dataclass_field(repr=False)
+    linked: Flags = dataclass_field(repr=False)
     draws: DrawnLinks | None = dataclass_field(default=None, repr=False)
     every: bool = False
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, U32
 from gemel.carole.engine.decision.coded_links import GROUP, CodedLinks, coded_links
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.latent.resolved import of_few_links, reported_joint, resolved_with_values
@@ -41,13 +41,8 @@ from gemel.common.wire.row_handles import CODES_ROWS, DECOYS, HANDLES, RECORDS, 
 
 
 def checked_handles(
-    handles: NDArray[np.uint32],
-    n_pairs: int,
-    n_records: int,
-    among: NDArray[np.uint32] | None = None,
-    decoys: NDArray[np.uint32] | None = None,
-    max_decoys: int = 0,
-) -> tuple[NDArray[np.int32], int, int]:
+    handles: U32, n_pairs: int, n_records: int, among: U32 | None = None, decoys: U32 | None = None, max_decoys: int = 0
+) -> tuple[I32, int, int]:
     """A custodian's handles: one for each candidate pair, in the order of the request.
 
     Returns
@@ -71,7 +66,7 @@ def checked_handles(
     return handles.astype(np.int32), int(among[0]), int(decoys[0])
 
 
-def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> NDArray[np.int32]:
+def checked_codes(codes: U32 | None, n: int, n_records: int) -> I32:
     """A custodian's row of codes of each handle's record, of which there are `n`."""
     if codes is None or len(codes) != n:
         raise malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")
@@ -82,9 +77,7 @@ def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> N
     return codes.astype(np.int32)
 
 
-def checked_values(
-    values: NDArray[np.uint32] | None, n: int, variables: Sequence[VariablePlan]
-) -> dict[str, VariableCodes]:
+def checked_values(values: U32 | None, n: int, variables: Sequence[VariablePlan]) -> dict[str, VariableCodes]:
     """A custodian's codes of each handle's record, of which there are `n`."""
     if values is None or len(values) != n * len(variables):
         raise malformed(f"{'no' if values is None else len(values)} codes for {n} records")
@@ -99,7 +92,7 @@ def checked_values(
     return found
 
 
-def by_appearance(handles: NDArray[np.int32], kinds: tuple[int, int]) -> NDArray[np.int64]:
+def by_appearance(handles: I32, kinds: tuple[int, int]) -> I64:
     """The number of each handle in the order in which handles appear: random numbers become ones that can be had again.
 
     Parameters
@@ -142,9 +135,9 @@ class ResolvedHandles:
         Codes of each record by variable, where they are evidence too.
     """
 
-    handles: NDArray[np.int32] = dataclass_field(repr=False)
+    handles: I32 = dataclass_field(repr=False)
     records: int
-    codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
+    codes: I32 | None = dataclass_field(default=None, repr=False)
     decoys: int = 0
     values: Mapping[str, VariableCodes] = dataclass_field(default_factory=dict, repr=False)
 
@@ -158,7 +151,7 @@ class ResolvedHandles:
         handles = number[self.handles].astype(np.int32)
         return replace(self, handles=handles, codes=codes, values=dict(self._renumbered(number)))
 
-    def _renumbered(self, number: NDArray[np.int64]) -> Iterator[tuple[str, VariableCodes]]:
+    def _renumbered(self, number: I64) -> Iterator[tuple[str, VariableCodes]]:
         for name, variable in self.values.items():
             codes = np.empty_like(variable.codes)
             codes[number[: len(codes)]] = variable.codes
@@ -233,7 +226,7 @@ class Resolved:
     """
 
     linkage: Linkage = dataclass_field(repr=False)
-    order: NDArray[np.int64] = dataclass_field(repr=False)
+    order: I64 = dataclass_field(repr=False)
     document: StatisticsDocument = dataclass_field(repr=False)
     coded: CodedLinks | None = dataclass_field(default=None, repr=False)
     left_out: float = 0.0
@@ -301,11 +294,7 @@ def sealed_result(
         place = resolved.order[shown.pair]
         ascending = np.argsort(place)
         share = ResolvedShare(
-            digest,
-            key,
-            place[ascending].astype(np.uint32),
-            shown.probability[ascending],
-            shown.linked[ascending],
+            digest, key, place[ascending].astype(np.uint32), shown.probability[ascending], shown.linked[ascending]
         )
         if shown.draws is not None:
             now = np.argsort(ascending)
@@ -324,7 +313,7 @@ def expected_elsewhere(linkage: Linkage) -> float:
     return round(float(chance[chance >= MIN_PROBABILITY].sum()), 1)
 
 
-def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:
+def _refuse_repeated(a: I32, b: I32, run: str) -> None:
     """A request has no pair of records twice; handles that imply one are invalid."""
     pairs = np.sort(a.astype(np.int64) << 32 | b)
     if (pairs[1:] == pairs[:-1]).any():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import I64
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
@@ -46,7 +47,7 @@ class ResolutionRequest:
     known: KnownRecords = dataclass_field(default=NOTHING_KNOWN, repr=False)
 
 
-def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
+def pack_request(request: ResolutionRequest, order: I64) -> bytes:
     """The request for a comparison, its pairs in an order other than that in which Carole found them.
 
     Parameters

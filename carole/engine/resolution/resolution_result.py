@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS, CodedLinks, Expected, check_coded
 from gemel.carole.engine.decision.estimated import MIN_LINK
 from gemel.carole.engine.decision.quality import one_match
@@ -148,10 +149,7 @@ _ROUNDING = 1e-9
 
 
 def check_result(
-    result: ResolutionResult,
-    found: Candidates,
-    rows: tuple[NDArray[np.integer], NDArray[np.integer]] | None,
-    plan: LinkagePlan,
+    result: ResolutionResult, found: Candidates, rows: tuple[Ints, Ints] | None, plan: LinkagePlan
 ) -> None:
     """Accept only a result that can be one of the request.
 
@@ -210,10 +208,7 @@ def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, pla
         "unlinked records": all(
             number - n_links <= unlinked <= number - (n_links if once else bool(n_links))
             for once, number, unlinked in zip(
-                one_match(plan),
-                (found.n_a, found.n_b),
-                (counted.unlinked.alice, counted.unlinked.bob),
-                strict=True,
+                one_match(plan), (found.n_a, found.n_b), (counted.unlinked.alice, counted.unlinked.bob), strict=True
             )
         ),
     }

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import I8, I32, I64, U64, Flags, Ints
 from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout
@@ -33,7 +34,7 @@ class SetReference(Protocol):
     def read(self) -> SignatureSet:
         """The set, checked; as much memory as it has bytes."""
 
-    def digests(self) -> NDArray[np.uint64]:
+    def digests(self) -> U64:
         """The digests of the blocks of its rows, shape (n_rows,); nothing else of it is read."""
 
     def require(self) -> None:
@@ -53,7 +54,7 @@ class SetReader(Protocol):
     def read(self, number: int) -> SignatureSet:
         """A set, checked; as much memory as it has bytes."""
 
-    def digests(self, number: int) -> NDArray[np.uint64]:
+    def digests(self, number: int) -> U64:
         """The digests of the blocks of a set's rows, shape (n_rows,); nothing else of the set is read."""
 
 
@@ -85,7 +86,7 @@ class Contribution:
         """One of `sets`, by its number."""
         return self._reader.read(number)
 
-    def digests(self, number: int) -> NDArray[np.uint64]:
+    def digests(self, number: int) -> U64:
         """The digests of the blocks of a set's rows, shape (n_rows,)."""
         return self._reader.digests(number)
 
@@ -109,7 +110,7 @@ class Contribution:
         rows = self.rows_per_rule
         return max(rows, key=rows.__getitem__)
 
-    def fewest_records(self, rows: NDArray[np.int32]) -> int:
+    def fewest_records(self, rows: I32) -> int:
         """The smallest number of records that rows can belong to: the most under one rule, each a different record."""
         names = list(self.rows_per_rule)
         of_set = np.array([names.index(part.rule) for part in self.sets])
@@ -154,7 +155,7 @@ class Packing:
             )
         self.strides = tuple(strides[:-1])
 
-    def unpack(self, codes: NDArray[np.int64]) -> NDArray[np.int8]:
+    def unpack(self, codes: I64) -> I8:
         """Comparison vectors of packed codes; shape (n, n_fields), with `MISSING` where a value is missing."""
         gamma = np.empty((len(codes), len(self.strides)), dtype=np.int8)
         for q, (stride, levels) in enumerate(zip(self.strides, self.n_levels, strict=True)):
@@ -166,7 +167,7 @@ class Packing:
 _MAXIMUM = 2**63 - 1
 
 
-def row_numbers(columns: Sequence[NDArray[np.integer] | NDArray[np.bool_]]) -> NDArray[np.int64]:
+def row_numbers(columns: Sequence[Ints | Flags]) -> I64:
     """The number of each row among the distinct rows, in lexicographic order: that of ``np.unique(axis=0)``.
 
     Parameters
@@ -193,7 +194,7 @@ def row_numbers(columns: Sequence[NDArray[np.integer] | NDArray[np.bool_]]) -> N
     return _counted(number)[0]
 
 
-def n_distinct(rows: NDArray[np.integer]) -> int:
+def n_distinct(rows: Ints) -> int:
     """How many different rows there are among row numbers, none negative. O(rows), and eight bytes a row of the file.
 
     ``np.unique`` takes ten times as long.
@@ -201,7 +202,7 @@ def n_distinct(rows: NDArray[np.integer]) -> int:
     return int(np.count_nonzero(np.bincount(rows)))
 
 
-def _counted(values: NDArray[np.integer] | NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
+def _counted(values: Ints | Flags) -> tuple[I64, int]:
     """Values as numbers without gaps, in their order, and how many there are."""
     distinct, number = np.unique(values, return_inverse=True)
     return number.astype(np.int64, copy=False), max(len(distinct), 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags, Ints
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from gemel.carole.fellegi_sunter.entities import Entities
@@ -56,11 +56,11 @@ class ScoredPatterns:
         float64: match probability of such a pair, without its rivals.
     """
 
-    gamma: NDArray[np.int8]
-    mask: NDArray[np.uint32]
-    count: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    probability: NDArray[np.float64]
+    gamma: I8
+    mask: U32
+    count: I64
+    weight: F64
+    probability: F64
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,15 @@ class ScoredPairs:
         float64: what a pair's values add to its weight in the extended latent step; None without that step.
     """
 
-    row_a: NDArray[np.int32]
-    row_b: NDArray[np.int32]
-    pattern: NDArray[np.int32]
-    weight: NDArray[np.float64]
-    match_probability: NDArray[np.float64]
-    link_probability: NDArray[np.float64]
-    value_bits: NDArray[np.float64] | None = None
+    row_a: I32
+    row_b: I32
+    pattern: I32
+    weight: F64
+    match_probability: F64
+    link_probability: F64
+    value_bits: F64 | None = None
 
-    def of(self, chosen: NDArray[np.bool_]) -> ScoredPairs:
+    def of(self, chosen: Flags) -> ScoredPairs:
         """Some of the pairs, in the same order."""
         return ScoredPairs(
             self.row_a[chosen],
@@ -129,8 +129,8 @@ class Duplicates:
 class BestPossible:
     """The highest match probability that the records of one file could reach."""
 
-    probability: NDArray[np.float64]
-    records: NDArray[np.int64]
+    probability: F64
+    records: I64
 
     def below(self, threshold: float) -> int:
         """Records that cannot reach a threshold."""
@@ -185,7 +185,7 @@ class LatentResult:
     links_before: int
     precision_before: float | None
     matches_before: float
-    bits: NDArray[np.float64]
+    bits: F64
     explained: tuple[Explained, ...] = ()
     log_likelihood_gain: float | None = None
     effect: LatentEffect | None = None
@@ -239,7 +239,7 @@ class Linkage:
     scheme: FittedScheme
     patterns: ScoredPatterns
     pairs: ScoredPairs
-    links: NDArray[np.int64]
+    links: I64
     threshold: float
     duplicates: tuple[Duplicates, Duplicates]
     best_possible: tuple[BestPossible, BestPossible]
@@ -298,7 +298,7 @@ DIGITS = 3
 """Decimals of a class's mean."""
 
 
-def classed(probability: NDArray[np.float64], vector: NDArray[np.integer]) -> NDArray[np.float64]:
+def classed(probability: F64, vector: Ints) -> F64:
     """Each pair's link probability as the mean of its class.
 
     Parameters
@@ -318,7 +318,7 @@ def classed(probability: NDArray[np.float64], vector: NDArray[np.integer]) -> ND
     From the lowest class up; what is too few at the top joins the class below. O(n log n).
     """
     place = np.searchsorted(BOUNDS, probability, side="right")
-    groups: list[NDArray[np.bool_]] = []
+    groups: list[Flags] = []
     held = np.zeros(len(probability), dtype=np.bool_)
     for k in range(len(BOUNDS) + 1):
         held = held | (place == k)

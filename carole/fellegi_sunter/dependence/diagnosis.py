@@ -14,8 +14,8 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, Ints
 from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
 from gemel.carole.fellegi_sunter.dependence.structure import Distribution, EstimationMask, Tables, coarse
 from gemel.carole.fellegi_sunter.model import probability
@@ -75,8 +75,8 @@ class Misfit:
 
 def misfits(
     within: Class,
-    gamma: NDArray[np.int8],
-    weight: NDArray[np.float64],
+    gamma: I8,
+    weight: F64,
     fields: Sequence[FieldLevels],
     estimation_mask: EstimationMask | None = None,
     scale: float = 1.0,
@@ -168,8 +168,8 @@ class OutsideBlocks:
         Pairs that they stand for.
     """
 
-    gamma: NDArray[np.int8]
-    count: NDArray[np.float64]
+    gamma: I8
+    count: F64
     scale: float
 
 
@@ -215,16 +215,16 @@ class JointModel:
         largest = max(clique.bit_count() for graph in graphs for clique in graph.cliques)
         return ("none", "pairwise", "decomposable")[min(largest, 3) - 1]
 
-    def log_probability_of_others(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def log_probability_of_others(self, gamma: I8) -> F64:
         """Log probability of comparison vectors among non-matches, kin and strangers together."""
         return self.kin.log_probability(gamma, self.strangers.log_probability(gamma))
 
-    def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_weights(self, gamma: I8) -> F64:
         """Match weights of comparison vectors, in bits: not a sum over fields unless the model is plain."""
         ratio = self.matches.log_probability(gamma) - self.log_probability_of_others(gamma)
         return np.asarray(ratio / np.log(2.0))
 
-    def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals."""
         return probability(self.match_weights(gamma) * np.log(2.0) + np.log(self.p) - np.log1p(-self.p))
 
@@ -243,6 +243,6 @@ class Evidence:
         Pairs of each class; None: one each.
     """
 
-    pattern: NDArray[np.integer] = dataclass_field(repr=False)
-    bits: NDArray[np.float64] = dataclass_field(repr=False)
-    count: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)
+    pattern: Ints = dataclass_field(repr=False)
+    bits: F64 = dataclass_field(repr=False)
+    count: F64 | None = dataclass_field(default=None, repr=False)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, Ints
 from gemel.carole.fellegi_sunter.dependence.diagnosis import (
     Evidence,
     JointModel,
@@ -80,7 +80,7 @@ from gemel.common.progress import StageProgress
 # exactly and the others come from a random sample.
 
 
-Kept = tuple[LinkPosterior, NDArray[np.integer]]
+Kept = tuple[LinkPosterior, Ints]
 """The kept pairs, and the pattern of each."""
 
 LARGEST_CLIQUE = {"none": 1, "pairwise": 2, "decomposable": 4, "auto": 4}
@@ -112,7 +112,7 @@ class Maximisation:
         dependence: str,
         settings: Estimation,
         rules: Sequence[RuleFields],
-        level_counts: NDArray[np.float64] | None,
+        level_counts: F64 | None,
         outside_blocks: OutsideBlocks | None,
         p: float | None = None,
         p_prior: tuple[float, float] = (0.0, 0.0),
@@ -154,9 +154,7 @@ class Maximisation:
         self._clearly_others[: len(gamma)] = probability(-odds)
         return start
 
-    def others(
-        self, matches: NDArray[np.float64], kept: Kept | None, posterior: LinkProbabilities | None
-    ) -> NDArray[np.float64]:
+    def others(self, matches: F64, kept: Kept | None, posterior: LinkProbabilities | None) -> F64:
         """Expected non-matches by pattern, of all pairs.
 
         Also where u is that of all pairs: in a single field matches are negligible among the others, but nearly all
@@ -171,8 +169,8 @@ class Maximisation:
         return np.concatenate([others, self._outside])
 
     def strangers(
-        self, classes: KinClasses, others: NDArray[np.float64], strangers: Distribution | None = None
-    ) -> tuple[KinClasses, NDArray[np.float64]]:
+        self, classes: KinClasses, others: F64, strangers: Distribution | None = None
+    ) -> tuple[KinClasses, F64]:
         """The classes of kin, and the expected strangers by pattern.
 
         Kin are looked for among the candidates only: elsewhere a town and its postcode would have a class, since a
@@ -195,11 +193,11 @@ class Maximisation:
             classes, share = updated(classes, self.gamma, inside, log_strangers, self._valid, left_out)
         return classes, np.concatenate([inside * share, others[len(self.gamma) :]])
 
-    def graph_of_matches(self, matches: NDArray[np.float64]) -> Structure:
+    def graph_of_matches(self, matches: F64) -> Structure:
         """Which fields depend on each other among matches."""
         return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._estimation_mask)
 
-    def graph_of_strangers(self, strangers: NDArray[np.float64]) -> Structure:
+    def graph_of_strangers(self, strangers: F64) -> Structure:
         """Which fields depend on each other among strangers."""
         return choose(
             self._all_gamma,
@@ -210,7 +208,7 @@ class Maximisation:
             min_gain=MIN_GAIN_OF_STRANGERS,
         )
 
-    def misfits(self, matches: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[Misfit, ...]:
+    def misfits(self, matches: F64, others: F64) -> tuple[Misfit, ...]:
         """Where independence fails; for non-matches only where pairs outside the blocks are known."""
         fields = self._model.fields
         within = misfits("matches", self.gamma, matches, fields, self._estimation_mask)
@@ -219,12 +217,7 @@ class Maximisation:
         return (*within, *misfits("others", self._all_gamma, others, fields, scale=self._scale))
 
     def estimate(
-        self,
-        matches: NDArray[np.float64],
-        strangers: NDArray[np.float64],
-        graphs: tuple[Structure, Structure],
-        kin: KinClasses,
-        recall: float,
+        self, matches: F64, strangers: F64, graphs: tuple[Structure, Structure], kin: KinClasses, recall: float
     ) -> tuple[JointModel, Model]:
         """Tables of matches and strangers, and the marginals of each field."""
         model, settings, valid = self._model, self._settings, self._valid
@@ -247,16 +240,14 @@ class Maximisation:
         )
         return joint, replace(model, m=m, u=u, p=p, matches_behind_m=counted.sum(axis=1))
 
-    def recall(self, matches: NDArray[np.float64], model: Model) -> float:
+    def recall(self, matches: F64, model: Model) -> float:
         """Share of the matches that blocking kept; 1 where it is not estimable."""
         agreement = key_agreement(model, self.level_counts.sum(axis=1) / self._n_pairs, believed=True)
         found = blocking_recall(self._patterns.mask, matches, self._rules, agreement).recall
         return 1.0 if found is None else max(found, MIN_RECALL)
 
 
-def strangers_by_links(
-    kept: Kept, link_probability: NDArray[np.float64], n_patterns: int
-) -> tuple[NDArray[np.float64], float]:
+def strangers_by_links(kept: Kept, link_probability: F64, n_patterns: int) -> tuple[F64, float]:
     """Pairs that are no match because a record of theirs is linked to another, whatever their levels.
 
     Which ones are known depends on the assignment (`LinkPosterior.excluded`).
@@ -293,7 +284,7 @@ def fit_joint(
     dependence: str,
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
-    level_counts: NDArray[np.float64] | None = None,
+    level_counts: F64 | None = None,
     outside_blocks: OutsideBlocks | None = None,
     pairs: Kept | None = None,
     max_kin: int = MAX_KIN,
@@ -398,13 +389,8 @@ class _Expectation:
     evidence: Evidence | None
 
     def of(
-        self,
-        weight: NDArray[np.float64],
-        p: float,
-        recall: float,
-        before: LinkProbabilities | None,
-        progress: StageProgress,
-    ) -> tuple[NDArray[np.float64], LinkProbabilities | None]:
+        self, weight: F64, p: float, recall: float, before: LinkProbabilities | None, progress: StageProgress
+    ) -> tuple[F64, LinkProbabilities | None]:
         """Under weights of the patterns, in bits."""
         found = self.evidence
         if self.pairs is not None:

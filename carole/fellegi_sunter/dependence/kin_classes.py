@@ -12,23 +12,23 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, U64, Flags
 from gemel.carole.fellegi_sunter.model import shares, summed
 
 
 @njit(nogil=True, cache=True)
 def class_expectation(
-    gamma: NDArray[np.int8],
-    count: NDArray[np.float64],
-    identified: NDArray[np.uint64],
-    log_levels: NDArray[np.float64],
-    log_shares: NDArray[np.float64],
-    log_last: NDArray[np.float64],
+    gamma: I8,
+    count: F64,
+    identified: U64,
+    log_levels: F64,
+    log_shares: F64,
+    log_last: F64,
     masked: int,
-    levels: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    posterior: NDArray[np.float64],
+    levels: F64,
+    sizes: F64,
+    posterior: F64,
 ) -> float:
     """Expected pairs of each class, by field and level.
 
@@ -115,13 +115,13 @@ class KinClasses:
         Of each class among non-matches; the last is that of the strangers.
     """
 
-    levels: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    levels: F64
+    shares: F64
 
     def __len__(self) -> int:
         return len(self.levels)
 
-    def log_probability(self, gamma: NDArray[np.int8], strangers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_probability(self, gamma: I8, strangers: F64) -> F64:
         """Log probability of comparison vectors among all non-matches, shape (n_patterns,).
 
         Parameters
@@ -139,21 +139,15 @@ class KinClasses:
         return np.asarray(total)
 
 
-def log_tables(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_tables(levels: F64) -> F64:
     """Logarithms with a last column of 0 for a missing level: shape (n_classes, n_fields, n_levels + 1)."""
     with np.errstate(divide="ignore"):
         return np.concatenate([np.log(levels), np.zeros((*levels.shape[:2], 1))], axis=2)
 
 
 def updated(
-    classes: KinClasses,
-    gamma: NDArray[np.int8],
-    others: NDArray[np.float64],
-    strangers: NDArray[np.float64],
-    valid: NDArray[np.bool_],
-    left_out: float = 0.0,
-    steps: int = STEPS,
-) -> tuple[KinClasses, NDArray[np.float64]]:
+    classes: KinClasses, gamma: I8, others: F64, strangers: F64, valid: Flags, left_out: float = 0.0, steps: int = STEPS
+) -> tuple[KinClasses, F64]:
     """Estimate the classes again, from non-matches and a distribution of strangers.
 
     Parameters

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, rel_entr
 
+from gemel.carole.arrays import F64, I8, I64, U64, Flags
 from gemel.carole.fellegi_sunter.dependence.kin_classes import (
     PRIOR,
     SMALLEST,
@@ -81,7 +81,7 @@ class StartingClasses:
 
     matches: float
     kin: KinClasses
-    weight: NDArray[np.float64]
+    weight: F64
     evidence: tuple[float, ...] = ()
     mixed: bool = False
 
@@ -108,20 +108,20 @@ class CountedPairs:
         Fields that distinguish the persons of a household.
     """
 
-    gamma: NDArray[np.int8]
-    count: NDArray[np.float64]
-    identified: NDArray[np.uint64]
-    valid: NDArray[np.bool_]
-    u: NDArray[np.float64]
-    belief: NDArray[np.float64]
-    worth: NDArray[np.float64]
-    personal: NDArray[np.bool_]
+    gamma: I8
+    count: F64
+    identified: U64
+    valid: Flags
+    u: F64
+    belief: F64
+    worth: F64
+    personal: Flags
     n_pairs: float
     expected_matches: float | None = None
 
 
 def starting_classes(
-    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusiveness: Callable[[NDArray[np.bool_]], float] = lambda _: 0.0
+    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusiveness: Callable[[Flags], float] = lambda _: 0.0
 ) -> StartingClasses:
     """Fit the classes, with as many of kin as the evidence supports.
 
@@ -161,7 +161,7 @@ def starting_classes(
     return _labelled(pairs, best, relative, exclusiveness)
 
 
-_Start = tuple[NDArray[np.float64], tuple["Role", ...]]
+_Start = tuple[F64, tuple["Role", ...]]
 """Distributions of the classes but the strangers, and their roles."""
 
 
@@ -180,9 +180,9 @@ class Role(Enum):
 class _Fit:
     """Classes but the strangers, the match class first: distributions, roles, sizes in pairs, and the log evidence."""
 
-    levels: NDArray[np.float64]
+    levels: F64
     roles: tuple[Role, ...]
-    sizes: NDArray[np.float64]
+    sizes: F64
     evidence: float
 
 
@@ -207,7 +207,7 @@ def _with_errors(pairs: CountedPairs, fit: _Fit) -> Iterator[_Start]:
         yield np.concatenate([fit.levels, errors[None]]), (*fit.roles, Role.ERRORS)
 
 
-def _fitted(pairs: CountedPairs, levels: NDArray[np.float64], roles: tuple[Role, ...]) -> _Fit:
+def _fitted(pairs: CountedPairs, levels: F64, roles: tuple[Role, ...]) -> _Fit:
     """The classes from given starts."""
     prior = np.stack([_prior(pairs, role) for role in roles])
     levels, sizes, counted, value = _converged(pairs, levels, np.full(len(levels), FIRST_SIZE), prior)
@@ -220,7 +220,7 @@ def _fitted(pairs: CountedPairs, levels: NDArray[np.float64], roles: tuple[Role,
     return _Fit(levels, roles, sizes, value + _complete(pairs, levels, sizes, counted, prior))
 
 
-def _prior(pairs: CountedPairs, role: Role) -> NDArray[np.float64]:
+def _prior(pairs: CountedPairs, role: Role) -> F64:
     """Prior pairs of a class by level: `HELD` of them where the belief stays."""
     even = PRIOR * pairs.valid / pairs.valid.sum(axis=1, keepdims=True)
     believed = np.minimum(pairs.worth, HELD)[:, None] * pairs.belief
@@ -233,7 +233,7 @@ def _prior(pairs: CountedPairs, role: Role) -> NDArray[np.float64]:
 
 
 def _labelled(
-    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusiveness: Callable[[NDArray[np.bool_]], float]
+    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusiveness: Callable[[Flags], float]
 ) -> StartingClasses:
     """Which classes are matches, and the weights that follow.
 
@@ -263,7 +263,7 @@ def _labelled(
     return StartingClasses(matches, kin, weight, evidence, mixed=Role.ERRORS in fit.roles)
 
 
-def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+def _personal_agreement(pairs: CountedPairs, levels: F64) -> float:
     """Share of the personal fields on which a class agrees at least half as often as matches; `HALF` without any."""
     personal = np.flatnonzero(pairs.personal)
     top = pairs.valid.sum(axis=1) - 1
@@ -271,27 +271,25 @@ def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> flo
     return float((own >= belief / 2).mean()) if len(personal) else HALF
 
 
-def _strangers(pairs: CountedPairs, sizes: NDArray[np.float64]) -> float:
+def _strangers(pairs: CountedPairs, sizes: F64) -> float:
     """Pairs of no class: never none, though rounding may leave none."""
     return max(pairs.n_pairs - float(sizes.sum()), SMALLEST)
 
 
-def _alike_by_chance(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+def _alike_by_chance(pairs: CountedPairs, levels: F64) -> float:
     """Strangers that are as alike in the personal fields as the pairs of a class, by Sanov's theorem."""
     divergence = rel_entr(levels, pairs.u)[pairs.personal & (pairs.valid.sum(axis=1) > 1)].sum()
     return float(pairs.n_pairs * np.exp(-divergence))
 
 
-def _likeliest(pairs: CountedPairs, fit: _Fit) -> NDArray[np.int64]:
+def _likeliest(pairs: CountedPairs, fit: _Fit) -> I64:
     """The class that each pattern's pairs most likely belong to; that of the strangers is the last."""
     rest = np.log(_strangers(pairs, fit.sizes)) + summed(pairs.gamma, log_tables(pairs.u[None])[0])
     own = [np.log(n) + summed(pairs.gamma, table) for n, table in zip(fit.sizes, log_tables(fit.levels), strict=True)]
     return np.asarray(np.argmax(np.stack([*own, rest]), axis=0), dtype=np.int64)
 
 
-def _converged(
-    pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64], prior: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+def _converged(pairs: CountedPairs, levels: F64, sizes: F64, prior: F64) -> tuple[F64, F64, F64, float]:
     """EM from some distributions and sizes: both, the expected pairs by level, and the log likelihood."""
     n = len(levels)
     strangers = summed(pairs.gamma, log_tables(pairs.u[None])[0])
@@ -316,7 +314,7 @@ def _converged(
     return levels, sizes, counted, value
 
 
-def _nearest(pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
+def _nearest(pairs: CountedPairs, levels: F64, sizes: F64) -> int:
     """The class that agrees as the belief has it, or more often: the match class, unless another is nearer to it.
 
     A match class without pairs is as it was believed, and stays empty unless another could be of matches.
@@ -326,7 +324,7 @@ def _nearest(pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np
     return int(np.argmin(np.where(sizes >= 1.0, below, np.where(np.arange(len(below)) == 0, below, np.inf))))
 
 
-def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+def _disagreement(pairs: CountedPairs, levels: F64) -> float:
     """Kullback-Leibler divergence from the believed agreement, of the fields on which a class agrees less often."""
     total = 0.0
     for q, (valid, worth) in enumerate(zip(pairs.valid, pairs.worth, strict=True)):
@@ -338,13 +336,7 @@ def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
     return total
 
 
-def _complete(
-    pairs: CountedPairs,
-    levels: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    counted: NDArray[np.float64],
-    prior: NDArray[np.float64],
-) -> float:
+def _complete(pairs: CountedPairs, levels: F64, sizes: F64, counted: F64, prior: F64) -> float:
     """Log marginal likelihood of the expected counts, less their log likelihood."""
     every = np.append(sizes, _strangers(pairs, sizes))
     total = _marginal(every, np.ones(len(every))) - float((every * np.log(every / pairs.n_pairs)).sum())
@@ -358,7 +350,7 @@ def _complete(
     return total
 
 
-def _marginal(n: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
+def _marginal(n: F64, prior: F64) -> float:
     """Log marginal likelihood of numbers of pairs in order, under a Dirichlet prior."""
     known = prior > 0
     parts = gammaln(prior[known] + n[known]) - gammaln(prior[known])

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gemel.carole.arrays import F64, I8, U32, Flags
 from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from gemel.risk.models.bits import members
@@ -48,10 +48,10 @@ class EstimationMask:
         None: every pattern identifies every field.
     """
 
-    def __init__(self, mask: NDArray[np.uint32], rules: Sequence[RuleFields]) -> None:
+    def __init__(self, mask: U32, rules: Sequence[RuleFields]) -> None:
         self.mask, self.rules = mask, rules
 
-    def rows(self, involved: Sequence[int]) -> NDArray[np.bool_]:
+    def rows(self, involved: Sequence[int]) -> Flags:
         """Patterns of some rule that involves none of these fields."""
         if not self.rules:
             return np.ones(len(self.mask), dtype=np.bool_)
@@ -91,8 +91,8 @@ def independent(n_fields: int) -> Structure:
 
 
 def choose(
-    gamma: NDArray[np.int8],
-    weight: NDArray[np.float64],
+    gamma: I8,
+    weight: F64,
     fields: Sequence[FieldLevels],
     largest_clique: int,
     estimation_mask: EstimationMask | None = None,
@@ -150,7 +150,7 @@ def choose(
     return Structure(graph, tuple(edges))
 
 
-def coarse(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+def coarse(gamma: I8, n_levels: Sequence[int]) -> I8:
     """Comparison vectors with three levels at most: the lower half, the upper half, the top level."""
     n = np.asarray(n_levels, dtype=np.int8)
     top = np.minimum(n - 1, 2)
@@ -163,8 +163,8 @@ class Tables:
 
     def __init__(
         self,
-        gamma: NDArray[np.int8],
-        weight: NDArray[np.float64],
+        gamma: I8,
+        weight: F64,
         n_levels: Sequence[int],
         estimation_mask: EstimationMask | None = None,
         scale: float = 1.0,
@@ -185,7 +185,7 @@ class Tables:
         self._scale = scale
         self._known: dict[tuple[int, int, int], float] = {}
 
-    def counted(self, involved: Sequence[int]) -> NDArray[np.float64]:
+    def counted(self, involved: Sequence[int]) -> F64:
         """Expected pairs by the levels of some fields."""
         return counted(involved, self._gamma, self._weight, self._n_levels, self._estimation_mask)
 
@@ -199,11 +199,11 @@ class Tables:
 
 def counted(
     involved: Sequence[int],
-    gamma: NDArray[np.int8],
-    weight: NDArray[np.float64],
+    gamma: I8,
+    weight: F64,
     n_levels: Sequence[int],
     estimation_mask: EstimationMask | None = None,
-) -> NDArray[np.float64]:
+) -> F64:
     """Expected pairs by the levels of some fields, of patterns that lack none of them and may identify them."""
     there = weight > 0
     for q in involved:
@@ -215,12 +215,12 @@ def counted(
     return np.bincount(cell, weight[there], minlength=int(np.prod(shape))).astype(np.float64).reshape(shape)
 
 
-def _gain(table: NDArray[np.float64]) -> float:
+def _gain(table: F64) -> float:
     """Log Bayes factor of joining the fields of the first two axes, given those of the others."""
     return _score(table) + _score(table.sum(axis=(0, 1))) - _score(table.sum(axis=1)) - _score(table.sum(axis=0))
 
 
-def _score(table: NDArray[np.float64]) -> float:
+def _score(table: F64) -> float:
     """Log marginal likelihood of a table whose cells share `PRECISION` evenly; 0 for a table over no field."""
     if table.ndim == 0:
         return 0.0
@@ -255,9 +255,9 @@ class Distribution:
     """
 
     structure: Structure
-    tables: tuple[NDArray[np.float64], ...]
+    tables: tuple[F64, ...]
 
-    def log_probability(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def log_probability(self, gamma: I8) -> F64:
         """Log probability of the present levels of each comparison vector: shape (n_patterns,)."""
         found = np.zeros(len(gamma))
         absent = gamma == MISSING
@@ -273,14 +273,14 @@ class Distribution:
                 found[part] = self._of_incomplete(gamma[part], mask)
         return found
 
-    def _of_complete(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def _of_complete(self, gamma: I8) -> F64:
         total = np.zeros(len(gamma))
         with np.errstate(divide="ignore"):
             for (v, parents), table in zip(self.structure.families, self.tables, strict=True):
                 total += np.log(table)[tuple(gamma[:, q] for q in (v, *parents))]
         return total
 
-    def _of_incomplete(self, gamma: NDArray[np.int8], absent: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _of_incomplete(self, gamma: I8, absent: Flags) -> F64:
         """Vectors that lack the same fields."""
         total = np.zeros(len(gamma))
         needed: set[int] = set()
@@ -316,13 +316,13 @@ class Distribution:
 
 def estimated(
     structure: Structure,
-    gamma: NDArray[np.int8],
-    weight: NDArray[np.float64],
-    alone: NDArray[np.float64],
+    gamma: I8,
+    weight: F64,
+    alone: F64,
     n_levels: Sequence[int],
     pseudo_pairs: float = 1.0,
     estimation_mask: EstimationMask | None = None,
-    sampled: NDArray[np.float64] | None = None,
+    sampled: F64 | None = None,
     scale: float = 1.0,
     rng: np.random.Generator | None = None,
 ) -> Distribution:
@@ -349,7 +349,7 @@ def estimated(
     counted, `scale` where all were sampled. O(n_patterns) per field.
     """
 
-    def mean_weight(pairs: NDArray[np.float64], involved: tuple[int, ...]) -> NDArray[np.float64] | float:
+    def mean_weight(pairs: F64, involved: tuple[int, ...]) -> F64 | float:
         if sampled is None:
             return 1.0
         total = pairs.sum(axis=0, keepdims=True)
@@ -357,9 +357,7 @@ def estimated(
         # Where no pair has these levels of the parents, one may have been missed by the sample.
         return np.where(total > 0, 1.0 + (scale - 1.0) * drawn / np.where(total > 0, total, 1.0), scale)
 
-    def table(
-        involved: tuple[int, ...], towards: NDArray[np.float64], rng: np.random.Generator | None = None
-    ) -> NDArray[np.float64]:
+    def table(involved: tuple[int, ...], towards: F64, rng: np.random.Generator | None = None) -> F64:
         pairs = counted(involved, gamma, weight, n_levels, estimation_mask)
         smooth = pairs + pseudo_pairs * mean_weight(pairs, involved) * towards
         if rng is not None:
