@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._latent_views import Case, Run
-from gemel.carole.engine.latent.resolved import reported_joint
+from gemel.carole.engine.latent.step import reported_joint
 from gemel.common.parties import Side
 from gemel.common.specification import ReleaseSpec, Requested
 from gemel.coordinator.demonstration.people.insured import KEY

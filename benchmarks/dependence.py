@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged, persons, signed
 from gemel.carole.engine import Resources, link
+from gemel.carole.engine.decision.refinement import believed_model
 from gemel.carole.engine.run.plan import Dependence
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
 from gemel.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
-from gemel.carole.fellegi_sunter.belief import believed_model
 from gemel.carole.fellegi_sunter.dependence import JointModel, fit_joint
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior

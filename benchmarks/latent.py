@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.run.resources import in_order
-from gemel.carole.evaluation.classes import tied_classes
-from gemel.carole.evaluation.link_quality import curve_of
+from gemel.carole.evaluation.link_quality import curve_of, tied_classes
 from gemel.carole.extended_latent import Values, Variable, fit_extended
 from gemel.carole.fellegi_sunter import PatternCounts, fit_scheme
 from gemel.common.progress import StageProgress

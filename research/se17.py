@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from gemel.carole.evaluation.classes import TiedClasses, tied_classes
-from gemel.carole.evaluation.link_quality import curve_of
+from gemel.carole.evaluation.link_quality import TiedClasses, curve_of, tied_classes
 from gemel.carole.extended_latent import (
     AloneKey,
     ArrayPairs,

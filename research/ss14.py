@@ -20,8 +20,7 @@ from scipy.stats import t as student
 from benchmarks import DOCS
 from benchmarks._options import study_options
 from gemel.carole.comparison.levels import level_table, levels_of, similarity_table
-from gemel.carole.evaluation.classes import TiedClasses
-from gemel.carole.evaluation.link_quality import PrecisionRecall, curve_of, expected_precision_recall
+from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
 from gemel.carole.fellegi_sunter.model import log2_ratios
 from gemel.carole.fellegi_sunter.schemes import Shade, log_ratio_shaded, ratio_shaded

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import expit
 
 from gemel.carole.arrays import F64, I8, I64, Flags
-from gemel.carole.evaluation.classes import wrong
+from gemel.carole.evaluation.link_quality import wrong
 
 FAR, NEAR, SAME, MISSING = 0, 1, 2, -1
 """Likeness of two values: dissimilar, similar but different, equal, not compared."""

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from gemel.carole.arrays import F64
-from gemel.carole.evaluation.classes import wrong
+from gemel.carole.evaluation.link_quality import wrong
 
 CONFIDENCE = 0.95
 """Of every interval."""

@@ -29,7 +29,7 @@ from gemel.carole.engine.decision.quality import (
 )
 from gemel.carole.engine.decision.refinement import estimation
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
-from gemel.carole.engine.pairs.run_warnings import number_warnings, recall_warnings
+from gemel.carole.engine.pairs.linkage_input import number_warnings, recall_warnings
 from gemel.carole.engine.pairs.selection import best_possible, duplicate_warnings, duplicates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan

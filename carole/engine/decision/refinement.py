@@ -12,12 +12,28 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPatterns
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
-from gemel.carole.fellegi_sunter.belief import believed_model
 from gemel.carole.fellegi_sunter.dependence import Evidence, OutsideBlocks, fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model import shares, within_levels
+from gemel.carole.fellegi_sunter.model_warnings import default_m
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
 from gemel.common.progress import StageProgress
+
+
+def believed_model(
+    model: Model, patterns: PatternCounts, settings: Estimation | None = None, level_counts: F64 | None = None
+) -> Model:
+    """The model that estimation under the assignment starts from.
+
+    A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
+    """
+    settings = settings or Estimation()
+    width = model.m.shape[1]
+    valid = within_levels([field.n_levels for field in model.fields])
+    everywhere = counted_levels(patterns.gamma, patterns.count, width) if level_counts is None else level_counts
+    return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
 
 
 def estimation(plan: LinkagePlan) -> Estimation:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64, U64, Ints
+from gemel.carole.engine.pairs.linkage_input import without_key_warnings
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields
-from gemel.carole.engine.pairs.run_warnings import without_key_warnings
 from gemel.carole.engine.pairs.sharded_pairs import ShardedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs, pair_source, take_input
 from gemel.carole.engine.run.contribution import Contribution

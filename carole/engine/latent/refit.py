@@ -81,7 +81,7 @@ def _counts(beliefs: Iterable[tuple[str, MPrior]], fields: Iterable[FieldLevels]
     return counts
 
 
-KEPT_BYTES = 200
+KEPT_PAIR_BYTES = 200
 """Memory of a pair kept by agreement and values, its scores and its part in the decision."""
 
 
@@ -159,16 +159,16 @@ class RunRefit:
         """The pairs above the floor, by weights of a scheme and the factors."""
         weight = class_weights(scheme, self.found, classes)
         chance = by_itself(scheme, self.found, classes)
-        maximum = self.budget.free // KEPT_BYTES
+        maximum = self.budget.free // KEPT_PAIR_BYTES
         choice = choose_classes(
-            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_BYTES, KEPT_PROBABILITY
+            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_PAIR_BYTES, KEPT_PROBABILITY
         )
-        self.budget.take(KEPT_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
+        self.budget.take(KEPT_PAIR_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
         # Classes hold rounded factors: a pair may lie half a step below its class.
         floor = choice.floor * math.log(2.0) - self.resolution
         score = scheme.match_weights(self.found.patterns.gamma) * math.log(2.0)
         pairs = keep(self.pairs, factors, score, floor, progress)
-        self.budget.give_back(KEPT_BYTES * choice.n_pairs)
+        self.budget.give_back(KEPT_PAIR_BYTES * choice.n_pairs)
         return KeptByValues(pairs, choice)
 
 

@@ -25,9 +25,8 @@ from gemel.carole.engine.inputs.files import BlockKeyedFiles, WholeFiles, rarity
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.step import extended
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement, selected_outside
-from gemel.carole.engine.pairs.linkage_input import ComparedPairs, LinkageInput
+from gemel.carole.engine.pairs.linkage_input import ComparedPairs, LinkageInput, run_warnings
 from gemel.carole.engine.pairs.preparation import BothSets
-from gemel.carole.engine.pairs.run_warnings import run_warnings
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
 from gemel.carole.engine.pairs.stream import KeptPairs, StreamedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs

@@ -16,8 +16,8 @@ from gemel.carole.arrays import I32, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, Tally
 from gemel.carole.engine.pairs.check_agreement import SampledAgreement
+from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
 from gemel.carole.engine.pairs.preparation import Samples
-from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
 from gemel.carole.engine.pairs.selection import FieldsPresent, summed_fields_present
 from gemel.carole.engine.pairs.shards import (
     Shard,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from gemel.carole.arrays import I32, I64, U32, U64
 from gemel.carole.blocking import AllPairs, AscendingPairs, CandidatePairs, KeyedRule, Rule, UnionPairs, ValueRule
-from gemel.carole.blocking.bands import band_keys
 from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
+from gemel.carole.blocking.rules import band_keys
 from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreement

@@ -16,7 +16,7 @@ import numpy as np
 from gemel.carole.arrays import I32, I64, U32
 from gemel.carole.engine.decision.coded_links import GROUP, CodedLinks, coded_links
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.latent.resolved import of_few_links, reported_joint, resolved_with_values
+from gemel.carole.engine.latent.step import of_few_links, reported_joint, resolved_with_values
 from gemel.carole.engine.resolution.padded import conclude_padded, shown_pairs
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.blocking import Block, Part
 from gemel.carole.blocking.candidates import BlockKeyedPairs, shared_blocks
-from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
+from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
 from gemel.carole.engine.pairs.shards import Unit, refuse_above_limit, shards_of, units_of
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.parties import Side

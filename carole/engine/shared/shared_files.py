@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
-from gemel.carole.engine.pairs.run_warnings import without_key_warnings
+from gemel.carole.engine.pairs.linkage_input import without_key_warnings
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, table_of
 from gemel.carole.engine.run.contribution import Packing

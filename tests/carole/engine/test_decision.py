@@ -9,7 +9,7 @@ import pytest
 
 from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.pairs.run_warnings import number_warnings
+from gemel.carole.engine.pairs.linkage_input import number_warnings
 from gemel.carole.engine.pairs.selection import copies
 from gemel.carole.engine.run.plan import FieldPlan
 from gemel.carole.fellegi_sunter import FieldLevels

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from gemel.carole.engine.decision.refinement import believed_model
 from gemel.carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, RuleFields, fit
-from gemel.carole.fellegi_sunter.belief import believed_model
 from gemel.carole.fellegi_sunter.dependence import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH
