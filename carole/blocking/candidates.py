@@ -38,16 +38,10 @@ def all_pairs(start: int, stop: int, n_b: int, row_a: I32, row_b: I32) -> int:
 class Blocks(NamedTuple):
     """The blocks of a rule.
 
-    Attributes
-    ----------
-    ends : ndarray of int64, shape (n_blocks,)
-        Number of pairs in each block and all before it.
-    first_a, first_b : ndarray of int64, shape (n_blocks,)
-        Where each block begins in `order_a` and `order_b`.
-    size_a, size_b : ndarray of int64, shape (n_blocks,)
-        Rows in each block.
-    order_a, order_b : ndarray of int32, shape (n_rows,)
-        Row numbers in the order of the rule's keys.
+    `ends` (int64, shape (n_blocks,)): number of pairs in each block and all before it; `first_a`, `first_b` (int64,
+    shape (n_blocks,)): where each block begins in `order_a` and `order_b`; `size_a`, `size_b` (int64, shape
+    (n_blocks,)): rows in each block; `order_a`, `order_b` (int32, shape (n_rows,)): row numbers in the order of the
+    rule's keys.
     """
 
     ends: I64
@@ -70,14 +64,9 @@ def block_pairs(
 ) -> int:
     """Write those of a rule's pairs `start` to `stop` that satisfy no earlier rule; return their number.
 
-    Parameters
-    ----------
-    start, stop : int
-        A stretch of the rule's pairs, block after block, B's rows varying fastest.
-    keys_a, keys_b : ndarray of uint64, shape (n_rows, n_rules)
-        Blocking keys of the rows under all rules.
-    row_a, row_b, mask : ndarray
-        Receive the pairs and the rules they satisfy; at least `stop - start` long.
+    `start`, `stop`: a stretch of the rule's pairs, block after block, B's rows varying fastest; `keys_a`, `keys_b`
+    (uint64, shape (n_rows, n_rules)): blocking keys of the rows under all rules; `row_a`, `row_b`, `mask`: receive the
+    pairs and the rules they satisfy; at least `stop - start` long.
     """
     n_rules = keys_a.shape[1]
     n = 0

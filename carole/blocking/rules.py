@@ -174,14 +174,9 @@ def _mark_related(
 class _ValueBlocks(NamedTuple):
     """Related values of two files, and the rows that have them.
 
-    Attributes
-    ----------
-    ends : ndarray of int64, shape (n_relations,)
-        Pairs of rows with each two related values and all before them.
-    value_a, value_b : ndarray of int32, shape (n_relations,)
-        The two values.
-    first_a, first_b : ndarray of int64, shape (n_values + 1,)
-        Where the rows of each value begin in `order_a` and `order_b`.
+    `ends` (int64, shape (n_relations,)): pairs of rows with each two related values and all before them; `value_a`,
+    `value_b` (int32, shape (n_relations,)): the two values; `first_a`, `first_b` (int64, shape (n_values + 1,)): where
+    the rows of each value begin in `order_a` and `order_b`.
     """
 
     ends: I64

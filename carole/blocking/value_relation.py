@@ -39,10 +39,7 @@ _QUERIES = 256
 class MultibitTree:
     """A multibit tree.
 
-    Parameters
-    ----------
-    signatures : ndarray of uint64, shape (n, words)
-        Distinct.
+    `signatures` (uint64, shape (n, words)): distinct.
 
     Notes
     -----
@@ -56,15 +53,8 @@ class MultibitTree:
     def within(self, queries: U64, allowed: int, maximum: int, progress: StageProgress) -> tuple[I64, I32]:
         """For each query the signatures with at most `allowed` disagreeing bits; stops soon after `maximum` in all.
 
-        Parameters
-        ----------
-        queries : ndarray of uint64, shape (n_queries, words)
-
-        Returns
-        -------
-        first : ndarray of int64, shape (n_queries + 1,)
-        found : ndarray of int32
-            Ascending positions ``found[first[i]:first[i + 1]]`` for query i.
+        `queries` (uint64, shape (n_queries, words)). Returns `first` (int64, shape (n_queries + 1,)). Returns `found`
+        (int32): ascending positions ``found[first[i]:first[i + 1]]`` for query i.
         """
         queries = np.ascontiguousarray(queries)
         counts: list[I64] = []
@@ -192,12 +182,8 @@ BYTES_EACH = 8 + 4 + 8
 class ValuePairs:
     """Pairs of a distinct value of A with one of B.
 
-    Attributes
-    ----------
-    first
-        int64, shape (n_values_a + 1,): A's value i has the partners ``partner[first[i]:first[i + 1]]``.
-    partner
-        int32: values of B, ascending for each of A.
+    `first`: int64, shape (n_values_a + 1,): A's value i has the partners ``partner[first[i]:first[i + 1]]``; `partner`:
+    int32: values of B, ascending for each of A.
     """
 
     first: I64

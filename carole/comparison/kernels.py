@@ -60,14 +60,8 @@ def padded_words(signatures: U64) -> U64:
 def word_major_tiles(signatures: U64) -> U64:
     """Signatures as tiles of `TILE_ROWS` rows, word-major within a tile.
 
-    Parameters
-    ----------
-    signatures : ndarray of uint64, shape (n_rows, n_words)
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_tiles, n_padded_words, TILE_ROWS)
-        The last tile is filled up with zero rows, whose levels the kernels drop.
+    `signatures` (uint64, shape (n_rows, n_words)). Returns uint64, shape (n_tiles, n_padded_words, TILE_ROWS): the last
+    tile is filled up with zero rows, whose levels the kernels drop.
     """
     padded = padded_words(signatures)
     n_rows, n_words = padded.shape
@@ -83,15 +77,9 @@ def word_major_tiles(signatures: U64) -> U64:
 def level_block(a: U64, tiles: U64, limits: NDArray[np.int16], out: I8) -> None:
     """Levels of all pairs of a block of A's signatures with B's.
 
-    Parameters
-    ----------
-    a : ndarray of uint64, shape (n_a, n_padded_words)
-    tiles : ndarray of uint64, shape (n_tiles, n_padded_words, TILE_ROWS)
-        B's signatures, from `word_major_tiles`.
-    limits : ndarray of int16, shape (n_levels - 1,)
-        From `disagreement_limits`.
-    out : ndarray of int8, shape (n_a, n_b)
-        Receives the levels.
+    `a` (uint64, shape (n_a, n_padded_words)); `tiles` (uint64, shape (n_tiles, n_padded_words, TILE_ROWS)): B's
+    signatures, from `word_major_tiles`; `limits` (int16, shape (n_levels - 1,)): from `disagreement_limits`; `out`
+    (int8, shape (n_a, n_b)): receives the levels.
     """
     n_a, n_words = a.shape
     n_b = out.shape[1]
@@ -137,12 +125,9 @@ def level_block(a: U64, tiles: U64, limits: NDArray[np.int16], out: I8) -> None:
 def weighted_level_counts(levels: I8, weight_a: I64, weight_b: I32, out: I64) -> None:
     """Add the weights of a block's pairs to `out` by level.
 
-    Parameters
-    ----------
-    levels : ndarray of int8, shape (n_a, n_b)
-    weight_a, weight_b : ndarray of int64, shape (n_a,); of int32, shape (n_b,)
-        A pair weighs the product of its rows' weights. The weights of B must sum to less than 2**31.
-    out : ndarray of int64, shape (n_levels,)
+    `levels` (int8, shape (n_a, n_b)). `weight_a`, `weight_b` (int64, shape (n_a,); of int32, shape (n_b,)): a pair
+    weighs the product of its rows' weights. The weights of B must sum to less than 2**31. `out` (int64, shape
+    (n_levels,)).
     """
     n_a, n_b = levels.shape
     for i in range(n_a):
@@ -180,12 +165,8 @@ def add_table_levels(
 class FieldRows(NamedTuple):
     """A field of one file.
 
-    Attributes
-    ----------
-    signatures : ndarray of uint64, shape (n_distinct, n_words)
-        Of the distinct values, row-major.
-    codes : ndarray of int32, shape (n_rows,)
-        Row of `signatures` of each record; -1 for missing.
+    `signatures` (uint64, shape (n_distinct, n_words)): of the distinct values, row-major; `codes` (int32, shape
+    (n_rows,)): row of `signatures` of each record; -1 for missing.
     """
 
     signatures: U64

@@ -177,15 +177,8 @@ def level_counts(
 ) -> I64:
     """Exact number of pairs of rows at each level, over all pairs of two files.
 
-    Parameters
-    ----------
-    table : ndarray of int8, optional
-        From `level_table`; without it the levels are computed in strips and forgotten.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_levels,)
-        Pairs with the field missing on either side are not counted.
+    `table`: from `level_table`; without it the levels are computed in strips and forgotten. Returns int64, shape
+    (n_levels,): pairs with the field missing on either side are not counted.
     """
     n_levels = len(bounds)
     weight_a = np.bincount(a.codes[a.codes >= 0], minlength=a.n_distinct).astype(np.int64)

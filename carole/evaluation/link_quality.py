@@ -227,14 +227,9 @@ def curve_of(classes: TiedClasses, n_matches: int, n_unscored: int = 0) -> Preci
 class Calibration:
     """A calibration curve: the diagonal if probabilities are calibrated.
 
-    Parameters
-    ----------
-    expected, observed : ndarray of float64, shape (n_points,)
-        Sum of the probabilities of the most probable pairs, and matches among them, at the end of each class of
-        equal probability.
-    largest_gap : float
-        Greatest difference of the two, as a share of all matches observed; above 0, probabilities are too high,
-        below 0 too low.
+    `expected`, `observed` (float64, shape (n_points,)): sum of the probabilities of the most probable pairs, and
+    matches among them, at the end of each class of equal probability; `largest_gap`: greatest difference of the two, as
+    a share of all matches observed; above 0, probabilities are too high, below 0 too low.
     """
 
     expected: F64

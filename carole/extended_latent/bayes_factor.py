@@ -109,17 +109,9 @@ def _in_order_of(bob: FittedModel, alice: FittedModel, keys: Sequence[Hashable])
 def frequencies(values: Values, weighted: WeightedPairs | None = None, training: I32 | None = None) -> list[AloneKey]:
     r"""Distributions of the keys that stand alone, from how many people have each value.
 
-    Parameters
-    ----------
-    weighted : WeightedPairs, optional
-        Pairs and their match probabilities: one person in both files counts once.
-    training : ndarray of int32, shape (n_records, n_variables), optional
-        Records of other people.
-
-    Returns
-    -------
-    list of AloneKey
-        Their shares need not sum to 1: the rest is the values that neither file has, on which no pair can agree.
+    `weighted`: pairs and their match probabilities: one person in both files counts once; `training` (int32, shape
+    (n_records, n_variables)): records of other people. Returns list of AloneKey: their shares need not sum to 1: the
+    rest is the values that neither file has, on which no pair can agree.
 
     Notes
     -----

@@ -109,11 +109,8 @@ def _together(samples: list[_Sample]) -> WeightedPairs:
 def counted(pairs: Pairs, count: I64, factors: BayesFactors, resolution: float, progress: StageProgress) -> Classes:
     """Count pairs by pattern and Bayes factor.
 
-    Parameters
-    ----------
-    count : ndarray of int64, shape (n_patterns,)
-        All pairs of each pattern. Those that are not among `pairs` count with a factor of 1, its mean among non-matches
-        whatever the value model.
+    `count` (int64, shape (n_patterns,)): all pairs of each pattern. Those that are not among `pairs` count with a
+    factor of 1, its mean among non-matches whatever the value model.
     """
     table = PatternCounter(MAX_CLASSES)
 
@@ -179,14 +176,9 @@ def kept(pairs: Pairs, factors: BayesFactors, score: F64, minimum: float, progre
 class ExtendedEM:
     """The outcome of EM with fixed Bayes factors.
 
-    Attributes
-    ----------
-    matches : ndarray of float64, shape (n_patterns,)
-        Expected matches of each pattern.
-    log_likelihood : ndarray of float64, shape (n_steps,)
-        At each step, but for a constant.
-    unconstrained_matches
-        Expected matches of the last step: where p is held, the value it would have moved to.
+    `matches` (float64, shape (n_patterns,)): expected matches of each pattern; `log_likelihood` (float64, shape
+    (n_steps,)): at each step, but for a constant; `unconstrained_matches`: expected matches of the last step: where p
+    is held, the value it would have moved to.
     """
 
     model: Model
@@ -207,10 +199,8 @@ def extended_em(
 ) -> ExtendedEM:
     """Estimate m with the Bayes factors of the values fixed.
 
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (n_patterns,), optional
-        Match weights, in bits, that are not m over u (a dependence model, a weighted scheme): m is then fixed.
+    `weights` (float64, shape (n_patterns,)): match weights, in bits, that are not m over u (a dependence model, a
+    weighted scheme): m is then fixed.
 
     Notes
     -----

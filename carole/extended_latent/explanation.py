@@ -25,13 +25,9 @@ Kind = Literal["prior", "agreement", "rarity", "association"]
 class Contribution:
     """One bar of a waterfall.
 
-    Attributes
-    ----------
-    kind
-        "prior": the odds before anything is compared. "agreement": a compared field's level. "rarity": how common the
-        values are on which keys agree. "association": how well a variable of Bob's fits Alice's values.
-    bits
-        What it adds to the log2 odds of a match.
+    `kind`: "prior": the odds before anything is compared. "agreement": a compared field's level. "rarity": how common
+    the values are on which keys agree. "association": how well a variable of Bob's fits Alice's values. `bits`: what it
+    adds to the log2 odds of a match.
     """
 
     kind: Kind

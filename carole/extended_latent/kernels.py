@@ -89,11 +89,7 @@ def pair_factors(row_a: I32, row_b: I32, alice: FileLayout, bob: FileLayout, joi
     that shape. A pair's two shapes and the keys that agree determine its plan: each side's own contribution
     (`terms`), and the tables that hold variables of both.
 
-    Parameters
-    ----------
-    row_a, row_b : ndarray of int32, shape (n_pairs,)
-    result : ndarray of float64, shape (n_pairs,)
-        Overwritten.
+    `row_a`, `row_b` (int32, shape (n_pairs,)); `result` (float64, shape (n_pairs,)): overwritten.
     """
     n_sets = 1 << joint.keys.size
     for i in range(row_a.size):

@@ -19,13 +19,9 @@ from gemel.risk.models.fitted import FittedModel
 class Round:
     """One estimation of the value model.
 
-    Attributes
-    ----------
-    bits, bits_held_out
-        Mean log2 probability of the known values of an expected match: by the model estimated from all pairs, and by
-        one estimated from the other half of the pairs. NaN where there were too few pairs to split.
-    moved
-        Jensen-Shannon divergence from the round before, in bits; NaN in the first.
+    `bits`, `bits_held_out`: mean log2 probability of the known values of an expected match: by the model estimated from
+    all pairs, and by one estimated from the other half of the pairs. NaN where there were too few pairs to split.
+    `moved`: Jensen-Shannon divergence from the round before, in bits; NaN in the first.
     """
 
     records: float

@@ -60,12 +60,9 @@ JointModels = Callable[[WeightedPairs, Sequence[float]], Iterator[FittedModel]]
 class PrecisionChoice:
     """The precision chosen, and what each was worth.
 
-    Attributes
-    ----------
-    tried
-        Precisions, ascending, without those whose tables do not fit; empty where there was too little to hold out.
-    worth : ndarray of float64, shape (n_tried,)
-        Log likelihood of the values of the pairs held out, in nats above that of values without meaning.
+    `tried`: precisions, ascending, without those whose tables do not fit; empty where there was too little to hold out;
+    `worth` (float64, shape (n_tried,)): log likelihood of the values of the pairs held out, in nats above that of
+    values without meaning.
     """
 
     precision: float
@@ -126,16 +123,9 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
 def calibrated(g: F64, log_factor: F64, others: F64, valid: Flags) -> float:
     """Greatest over t of the sum of log(1 - g + g BF^t / Z_t).
 
-    Parameters
-    ----------
-    g : ndarray of float64, shape (n_pairs,)
-        Match probabilities.
-    log_factor : ndarray of float64, shape (n_pairs,)
-        Natural log Bayes factors of the pairs.
-    others : ndarray of float64, shape (n_pairs, n_strangers)
-        Of strangers.
-    valid : ndarray of bool, shape (n_pairs, n_strangers)
-        Which of these count, at least one; a pair's strangers have the pair's weight between them.
+    `g` (float64, shape (n_pairs,)): match probabilities; `log_factor` (float64, shape (n_pairs,)): natural log Bayes
+    factors of the pairs; `others` (float64, shape (n_pairs, n_strangers)): of strangers; `valid` (bool, shape (n_pairs,
+    n_strangers)): which of these count, at least one; a pair's strangers have the pair's weight between them.
     """
     number = valid.sum(axis=1)
     share = np.where(valid, (g / np.maximum(number, 1))[:, None], 0.0)
@@ -157,11 +147,8 @@ def strangers(values: Values, pairs: WeightedPairs, rng: np.random.Generator) ->
 
     They are drawn by weight from the pairs that agree on the same keys with the same values.
 
-    Returns
-    -------
-    row_b : ndarray of int32, shape (n_pairs, STRANGERS)
-    valid : ndarray of bool, shape (n_pairs, STRANGERS)
-        False where a draw is the pair's own record, or agrees with Alice's on other keys too.
+    Returns `row_b` (int32, shape (n_pairs, STRANGERS)). Returns `valid` (bool, shape (n_pairs, STRANGERS)): False where
+    a draw is the pair's own record, or agrees with Alice's on other keys too.
     """
     keys = list(values.model_keys)
     agree = values.agreeing(pairs.row_a, pairs.row_b)[:, keys]

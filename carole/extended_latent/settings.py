@@ -19,14 +19,9 @@ P = Literal["held", "free"]
 class Priors:
     """Prior knowledge, as pseudo-observations that are added to the expected counts of every step.
 
-    Parameters
-    ----------
-    m : ndarray of float64, shape (n_fields, n_levels), optional
-        Pseudo-matches by field and level.
-    u : ndarray of float64, shape (n_fields, n_levels), optional
-        Pseudo-pairs by field and level, added to those of all pairs.
-    matches, non_matches : float
-        Pseudo-pairs behind p; they count only where p is free.
+    `m` (float64, shape (n_fields, n_levels)): pseudo-matches by field and level; `u` (float64, shape (n_fields,
+    n_levels)): pseudo-pairs by field and level, added to those of all pairs; `matches`, `non_matches`: pseudo-pairs
+    behind p; they count only where p is free.
     """
 
     m: F64 | None = field(default=None, repr=False)

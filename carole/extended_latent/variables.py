@@ -176,11 +176,8 @@ class Values:
 class Configurations:
     """The distinct rows of a file.
 
-    Attributes
-    ----------
-    codes : ndarray of int32, shape (n_configurations, n_variables)
-    of_row : ndarray of int32, shape (n_rows,)
-        The configuration of each row.
+    `codes` (int32, shape (n_configurations, n_variables)); `of_row` (int32, shape (n_rows,)): the configuration of each
+    row.
     """
 
     codes: I32 = field(repr=False)

@@ -122,12 +122,8 @@ class Messages(NamedTuple):
 class Settled:
     """How far messages have come.
 
-    Parameters
-    ----------
-    unsettled : int
-        Records whose messages still changed when they were stopped.
-    worked_out : float
-        Terms worked out, some nanoseconds each: the cost.
+    `unsettled`: records whose messages still changed when they were stopped; `worked_out`: terms worked out, some
+    nanoseconds each: the cost.
     """
 
     expected_links: float
@@ -140,12 +136,8 @@ class Settled:
 class Beliefs:
     """Marginal probabilities of links.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        Of each link, in the order of the caller's arrays.
-    log_weight_sum : float
-        Logarithm of the summed weights of all matchings, the empty one weighing 1; where messages approximate, Bethe's.
+    `probability` (float64, shape (n_pairs,)): of each link, in the order of the caller's arrays; `log_weight_sum`:
+    logarithm of the summed weights of all matchings, the empty one weighing 1; where messages approximate, Bethe's.
     """
 
     probability: F64
@@ -161,10 +153,7 @@ Result = TypeVar("Result")
 def ranges(first: Ints) -> list[slice]:
     """Parts of a sequence of which each has about `RANGE` of what its elements have; one at least.
 
-    Parameters
-    ----------
-    first : ndarray of int, shape (n + 1,)
-        Ascending from 0: where what each element has begins, and the end.
+    `first` (int, shape (n + 1,)): ascending from 0: where what each element has begins, and the end.
     """
     cuts = np.searchsorted(first[:-1], np.arange(0, max(int(first[-1]), 1), RANGE))
     found = [slice(begin, end) for begin, end in pairwise(np.unique([0, *cuts, len(first) - 1]).tolist())]

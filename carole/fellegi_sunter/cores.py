@@ -203,9 +203,7 @@ SEED = 20171
 class Corrected(NamedTuple):
     """Probabilities of links with groups in a cycle computed separately.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_edges,)
+    `probability` (float64, shape (n_edges,)).
     """
 
     probability: F64

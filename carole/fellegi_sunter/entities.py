@@ -180,18 +180,10 @@ that a little probability on each of them would make all of them one person, and
 def same_person(earlier: Ints, later: Ints, antecedent: F64, sure: float = 0.0) -> F64:
     """Probability that the two records of each pair are of one person.
 
-    Parameters
-    ----------
-    earlier, later : ndarray of int, shape (n_pairs,)
-        Rows of a file, ``earlier < later``; no pair twice.
-    antecedent : ndarray of float64, shape (n_pairs,)
-        P(the later record is a copy of the earlier one); over the pairs of a later record they sum to at most 1.
-    sure : float
-        Pairs below this probability lead to no third record: `SURE` in estimation, 0 otherwise.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
+    `earlier`, `later` (int, shape (n_pairs,)): rows of a file, ``earlier < later``; no pair twice; `antecedent`
+    (float64, shape (n_pairs,)): P(the later record is a copy of the earlier one); over the pairs of a later record they
+    sum to at most 1; `sure`: pairs below this probability lead to no third record: `SURE` in estimation, 0 otherwise.
+    Returns float64, shape (n_pairs,).
 
     Notes
     -----

@@ -44,12 +44,8 @@ from gemel.common.progress import StageProgress
 class Stars:
     """Marginals of links of which those of one record exclude each other.
 
-    Parameters
-    ----------
-    record : ndarray of int, shape (n_pairs,)
-        The record of each pair that has one link at most.
-    log_ratio : ndarray of float64, shape (n_pairs,)
-        Natural logarithm of each pair's likelihood ratio.
+    `record` (int, shape (n_pairs,)): the record of each pair that has one link at most; `log_ratio` (float64, shape
+    (n_pairs,)): natural logarithm of each pair's likelihood ratio.
 
     Notes
     -----
@@ -89,14 +85,9 @@ def partner_probabilities(
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record of one file is linked twice.
 
-    Parameters
-    ----------
-    record, partner : ndarray of int, shape (n_pairs,)
-        Rows of the file whose records have one partner at most, and of the other; no pair twice.
-    weight : ndarray of float64, shape (n_pairs,)
-        Match weights in bits.
-    prior : BetaPartners, optional
-        None: uniform share of records with a partner.
+    `record`, `partner` (int, shape (n_pairs,)): rows of the file whose records have one partner at most, and of the
+    other; no pair twice; `weight` (float64, shape (n_pairs,)): match weights in bits; `prior`: None: uniform share of
+    records with a partner.
     """
     check_pairs(record, partner, weight)
     marginals = Stars(record, np.asarray(weight, dtype=np.float64) * np.log(2.0))

@@ -30,17 +30,9 @@ UNASSIGNED = -1
 def optimal_assignment(a: Ints, b: Ints, weight: F64) -> I64:
     """Choose pairs with the greatest total weight, no record in more than one.
 
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice.
-    weight : ndarray of float64, shape (n_pairs,)
-        Gain of linking a pair over leaving both unlinked. Pairs that gain nothing are never chosen.
-
-    Returns
-    -------
-    ndarray of int64
-        Positions of the chosen pairs, ascending.
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. `weight` (float64, shape (n_pairs,)): gain
+    of linking a pair over leaving both unlinked. Pairs that gain nothing are never chosen. Returns int64: positions of
+    the chosen pairs, ascending.
 
     Notes
     -----

@@ -32,15 +32,8 @@ from gemel.common.progress import StageProgress
 def split_r_hat(chains: F64) -> float:
     """Between and within halves of chains: 1 where all halves tell the same, more where they do not.
 
-    Parameters
-    ----------
-    chains : ndarray of float64, shape (n_chains, n_steps)
-        One figure of each step; at least 4 steps.
-
-    Returns
-    -------
-    float
-        1 for a figure that never changes; infinity if it differs between chains and never within one.
+    `chains` (float64, shape (n_chains, n_steps)): one figure of each step; at least 4 steps. Returns float: 1 for a
+    figure that never changes; infinity if it differs between chains and never within one.
 
     References
     ----------
@@ -58,14 +51,8 @@ def split_r_hat(chains: F64) -> float:
 def effective_draws(chains: F64) -> float:
     """Independent draws that would fix the mean as well, by Geyer's initial positive sequence.
 
-    Parameters
-    ----------
-    chains : ndarray of float64, shape (n_chains, n_steps)
-
-    Returns
-    -------
-    float
-        At most ``n_chains * n_steps``, which it is for a figure that never changes.
+    `chains` (float64, shape (n_chains, n_steps)). Returns float: at most ``n_chains * n_steps``, which it is for a
+    figure that never changes.
 
     Notes
     -----

@@ -76,14 +76,9 @@ def chain_move(
 ) -> int:  # fmt: skip
     """One chain of exchanges; returns the number of links after it.
 
-    Parameters
-    ----------
-    edge_of_row : ndarray of int64, shape (n_rows,)
-        Edge by which each record of A is linked, or -1. Changed in place.
-    row_of_column : ndarray of int64, shape (n_columns,)
-        The record of A that has each record of B, or -1. Changed in place.
-    rows, edges : ndarray of int64, shape (MAX_CHAIN,)
-        Working space.
+    `edge_of_row` (int64, shape (n_rows,)): edge by which each record of A is linked, or -1. Changed in place.
+    `row_of_column` (int64, shape (n_columns,)): the record of A that has each record of B, or -1. Changed in place.
+    `rows`, `edges` (int64, shape (MAX_CHAIN,)): working space.
     """
     start = rng.integers(0, len(edge_of_row))
     let_go = -1 if edge_of_row[start] < 0 else c.column[edge_of_row[start]]

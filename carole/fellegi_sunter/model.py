@@ -175,12 +175,8 @@ def level_counts(gamma: I8, count: I64, n_levels: int) -> F64:
 class History:
     """The sequence of parameters in EM, from its start to its end.
 
-    Parameters
-    ----------
-    p : ndarray of float64, shape (n_states,)
-    m, u : ndarray of float64, shape (n_states, n_fields, n_levels)
-    log_likelihood : ndarray of float64, shape (n_states,)
-        Natural logarithm, of the pairs counted.
+    `p` (float64, shape (n_states,)); `m`, `u` (float64, shape (n_states, n_fields, n_levels)); `log_likelihood`
+    (float64, shape (n_states,)): natural logarithm, of the pairs counted.
     """
 
     p: F64
@@ -276,14 +272,7 @@ def match_weights(gamma: I8, m: F64, u: F64) -> F64:
 def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
     """Probability that a pair with each comparison vector is a match, without its rivals.
 
-    Parameters
-    ----------
-    p : float
-        Share of matches among all pairs, in (0, 1).
-
-    Returns
-    -------
-    ndarray of float64, shape (n_patterns,)
+    `p`: share of matches among all pairs, in (0, 1). Returns float64, shape (n_patterns,).
     """
     log_odds = match_weights(gamma, m, u) * np.log(2.0) + np.log(p) - np.log1p(-p)
     return probability(log_odds)

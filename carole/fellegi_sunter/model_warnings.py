@@ -43,16 +43,8 @@ def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
 def identified_bits(mask: U32, rules: Sequence[RuleFields], n_fields: int) -> U64:
     """Fields whose m each row of pattern counts identifies, as a bit per field.
 
-    Parameters
-    ----------
-    mask : ndarray of uint32, shape (n_patterns,)
-        Bit r is set when a row's pairs satisfy rule r.
-    rules : sequence of RuleFields
-        None: every row identifies every field.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_patterns,)
+    `mask` (uint32, shape (n_patterns,)): bit r is set when a row's pairs satisfy rule r; `rules`: None: every row
+    identifies every field. Returns uint64, shape (n_patterns,).
     """
     everything = (1 << n_fields) - 1
     if not rules:
@@ -151,16 +143,10 @@ def warnings_of(
 ) -> tuple[ResultWarning, ...]:
     """Warnings about a fit, and notes on its levels.
 
-    Parameters
-    ----------
-    level_counts : ndarray of float64, shape (n_fields, n_levels)
-        Pairs by level over all pairs.
-    matches_behind_m : ndarray of float64, shape (n_fields,)
-        Expected matches from which each field's m was estimated.
-    unidentified_fields : ndarray of bool, shape (n_fields,)
-        Fields that every blocking rule involves.
-    iterations : int or None
-        Steps made without converging; None if EM converged.
+    `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs; `matches_behind_m` (float64,
+    shape (n_fields,)): expected matches from which each field's m was estimated; `unidentified_fields` (bool, shape
+    (n_fields,)): fields that every blocking rule involves; `iterations`: steps made without converging; None if EM
+    converged.
     """
     found: list[ResultWarning] = []
     if reason is not None:
@@ -191,10 +177,7 @@ def second_warnings(
 ) -> tuple[ResultWarning, ...]:
     """Warnings about the estimate under the assignment, and about m where it contradicts what is believed.
 
-    Parameters
-    ----------
-    level_counts : ndarray of float64, shape (n_fields, n_levels)
-        Pairs by level over all pairs.
+    `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs.
     """
     found = warnings_of(
         fields=model.fields,

@@ -41,10 +41,8 @@ from gemel.common.progress import StageProgress
 class CandidateMarginals:
     """The `Marginals` of candidate pairs of which those with a record in common exclude each other.
 
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice. All likelihood ratios are 1 until they are weighed.
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. All likelihood ratios are 1 until they are
+    weighed.
 
     Notes
     -----
@@ -124,10 +122,7 @@ class Competition:
 
     Weighed again, as in each round of estimation, the probabilities are found from where they were.
 
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
     """
 
     def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
@@ -146,14 +141,9 @@ class Competition:
     ) -> LinkProbabilities:
         """Probability that each pair is linked.
 
-        Parameters
-        ----------
-        near : bool
-            Whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
-            number of links next to the last is sought.
-        cycles : bool
-            Whether probabilities of records that compete in a cycle are put right; estimation, which needs their sums
-            only, does without.
+        `near`: whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
+        number of links next to the last is sought. `cycles`: whether probabilities of records that compete in a cycle
+        are put right; estimation, which needs their sums only, does without.
         """
         self._marginals.weigh(np.asarray(weight, dtype=np.float64) * np.log(2.0))
         before = self._links if near and len(weight) > MANY_PAIRS else None

@@ -134,12 +134,8 @@ class Drawing:
     ) -> LinkageDraws:
         """As many linkages as the plan requests, by positions of the kept pairs; the same ones for the same seed.
 
-        Parameters
-        ----------
-        posterior : LinkProbabilities or None
-            Of the kept pairs; None where pairs do not compete.
-        rarity : ndarray of float64, optional
-            Added to each kept pair's weight, in bits.
+        `posterior`: of the kept pairs; None where pairs do not compete; `rarity`: added to each kept pair's weight, in
+        bits.
         """
         plan, bounds = self.plan, [each.bounds for each in self.plan.compared]
         if posterior is None:

@@ -45,14 +45,8 @@ from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 class DecoyPairs:
     """Pairs of one custodian's decoys with the other's records.
 
-    Attributes
-    ----------
-    decoy
-        int, shape (n_pairs,): a number for the decoy of each pair.
-    record
-        int, shape (n_pairs,): row of the other file.
-    weight
-        float64, shape (n_pairs,): match weight in bits, under the run's model.
+    `decoy`: int, shape (n_pairs,): a number for the decoy of each pair; `record`: int, shape (n_pairs,): row of the
+    other file; `weight`: float64, shape (n_pairs,): match weight in bits, under the run's model.
     """
 
     decoy: Ints = dataclass_field(repr=False)

@@ -28,12 +28,8 @@ MIN_LINK = 0.01
 class Decision:
     """The kept pairs in order, and the links.
 
-    Attributes
-    ----------
-    order
-        int64: where each of them was among the kept pairs.
-    links
-        int64: positions of the links among them, ascending.
+    `order`: int64: where each of them was among the kept pairs; `links`: int64: positions of the links among them,
+    ascending.
     """
 
     pairs: ScoredPairs
@@ -92,10 +88,7 @@ def decide(
 class Estimated:
     """A fit and its decision.
 
-    Attributes
-    ----------
-    posterior
-        Link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
+    `posterior`: link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
     """
 
     scheme: FittedScheme

@@ -68,15 +68,9 @@ class Decided:
 class Fitted:
     """What replicates are drawn from.
 
-    Attributes
-    ----------
-    persons
-        Int, shape (n_kept,) each: a number for the person behind the record of A, and of B, of each pair. Pairs of the
-        same two persons have equal records.
-    probability
-        float64, shape (n_kept,): link probability of each.
-    not_kept
-        float64, shape (n_patterns,): expected matches among pairs of each vector that were not kept.
+    `persons`: Int, shape (n_kept,) each: a number for the person behind the record of A, and of B, of each pair. Pairs
+    of the same two persons have equal records. `probability`: float64, shape (n_kept,): link probability of each.
+    `not_kept`: float64, shape (n_patterns,): expected matches among pairs of each vector that were not kept.
     """
 
     patterns: PatternCounts = dataclass_field(repr=False)
@@ -104,11 +98,8 @@ def replicates(
 ) -> Replicates:
     """Draw files from a fitted model, and link them again.
 
-    Parameters
-    ----------
-    decide : callable
-        Estimates and decides from counts and kept pairs, as the run did; the third argument is which of the run's kept
-        pairs these are.
+    `decide`: estimates and decides from counts and kept pairs, as the run did; the third argument is which of the run's
+    kept pairs these are.
 
     Notes
     -----
@@ -215,10 +206,7 @@ def by_check_field(
 ) -> QualityEstimate | None:
     """The links' precision by the check field; None where it shows nothing.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-        The comparison vectors.
+    `gamma` (int8, shape (n_patterns, n_fields)): the comparison vectors.
     """
     all_pairs = CheckedPairs(_likeness(gamma, plan)[pairs.pattern], pairs.weight, checked.agrees)
     linked = np.zeros(len(pairs.weight), dtype=np.bool_)

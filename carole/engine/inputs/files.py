@@ -60,10 +60,7 @@ def joint_codes(a: FieldSignatures, b: FieldSignatures) -> tuple[Codes, Codes]:
 def value_weights(code_a: Codes, code_b: Codes) -> F64:
     """Weight of agreement on each value, in bits: log2 of c / P(x).
 
-    Returns
-    -------
-    ndarray of float64, shape (n_values,)
-        0 for a value that no row has.
+    Returns float64, shape (n_values,): 0 for a value that no row has.
     """
     n = max(int(code_a.max(initial=-1)), int(code_b.max(initial=-1))) + 1
     share = np.zeros(n)
@@ -82,13 +79,7 @@ def value_weights(code_a: Codes, code_b: Codes) -> F64:
 def rarity(a: SignatureSet, b: SignatureSet, names: Sequence[str], row_a: Ints, row_b: Ints) -> F64:
     """What the rarity of common values adds to the weight of pairs, in bits.
 
-    Parameters
-    ----------
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
+    `row_a`, `row_b` (int, shape (n_pairs,)). Returns float64, shape (n_pairs,).
 
     Notes
     -----
@@ -126,11 +117,8 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
     A variable without values is left out, as is a key that only one file has values of. If nothing is left that could
     give evidence on a pair, there is no value model.
 
-    Returns
-    -------
-    Values or None
-        Keys first, in the order of the plan. A key among the variables that both hold has its categories for levels;
-        another has the distinct signatures of both files, equal ones of both files under one code.
+    Returns `Values` or None: keys first, in the order of the plan. A key among the variables that both hold has its
+    categories for levels; another has the distinct signatures of both files, equal ones of both files under one code.
     """
     variables: list[Variable] = []
     columns: list[tuple[I32, I32]] = []

@@ -43,10 +43,8 @@ from gemel.risk.models.graphs import complete_graph
 def with_beliefs(scheme: FittedScheme, found: Candidates, latent: LatentPlan) -> tuple[FittedScheme, F64 | None]:
     """A scheme and the levels of all pairs, as they are estimated from with a plan's beliefs.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_fields, maximum of levels), or None
-        Pairs by field and level with those that beliefs about u are worth; None as in `found`, without such beliefs.
+    Returns float64, shape (n_fields, maximum of levels), or None: pairs by field and level with those that beliefs
+    about u are worth; None as in `found`, without such beliefs.
     """
     model = scheme.model
     believed = dict(latent.m_prior)

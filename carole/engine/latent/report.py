@@ -120,10 +120,8 @@ def effect_of_values(
 class GroupedCliques:
     """A model's clique probabilities, and what each group of records counts in them.
 
-    Attributes
-    ----------
-    by_group : sequence of ndarray of float64, each of shape (n_cells, GROUPS)
-        Expected records of each group in each cell of a clique, in C order of its variables.
+    `by_group` (sequence of float64, each of shape (n_cells, GROUPS)): expected records of each group in each cell of a
+    clique, in C order of its variables.
     """
 
     model: FittedModel

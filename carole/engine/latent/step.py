@@ -119,13 +119,9 @@ def extended(
 ) -> Linkage:
     """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
 
-    Parameters
-    ----------
-    linkage : Linkage
-        Fellegi-Sunter's. The value model is estimated from its pairs, weighted by their link probabilities.
-    every : ArrayPairs, optional
-        Pairs that are in the result whatever their probability. Those below the floor take no part in the decision, and
-        have the probabilities that they have by themselves.
+    `linkage`: Fellegi-Sunter's. The value model is estimated from its pairs, weighted by their link probabilities.
+    `every`: pairs that are in the result whatever their probability. Those below the floor take no part in the
+    decision, and have the probabilities that they have by themselves.
     """
     latent = plan.latent or LatentPlan()
     settings = _settings(latent, plan)
@@ -272,15 +268,8 @@ def resolved_with_values(
 ) -> tuple[Linkage, I64]:
     """Decide by agreement, then by agreement and values.
 
-    Parameters
-    ----------
-    rows : tuple of ndarray of int32, shape (n_kept,)
-        The records of each kept pair.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_kept,)
-        Which kept pair each of the linkage's pairs is.
+    `rows` (tuple of int32, shape (n_kept,)): the records of each kept pair. Returns int64, shape (n_kept,): which kept
+    pair each of the linkage's pairs is.
     """
     latent = plan.latent or LatentPlan()
     check_variables(*files, latent)

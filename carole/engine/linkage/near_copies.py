@@ -126,10 +126,7 @@ def near_copies(
 class Evidence:
     """What two rows' levels say: whether they are near-copies, in a file of a given size.
 
-    Parameters
-    ----------
-    bits : list of ndarray of float64, shape (n_levels,)
-        By field, how rarely random pairs reach each level.
+    `bits` (list of float64, shape (n_levels,)): by field, how rarely random pairs reach each level.
     """
 
     def __init__(self, plan: LinkagePlan, bits: list[F64]) -> None:

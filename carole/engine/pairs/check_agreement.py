@@ -42,12 +42,8 @@ from gemel.common.signatures.signature_sets import SignatureSet
 class CheckAgreement:
     """Which pairs agree in the check field.
 
-    Attributes
-    ----------
-    agrees
-        int8, shape (n_kept,): 1 or 0 of each kept pair, -1 where a record lacks the field.
-    strangers
-        Share of all pairs of records with the field that agree; 0 if there is none.
+    `agrees`: int8, shape (n_kept,): 1 or 0 of each kept pair, -1 where a record lacks the field; `strangers`: share of
+    all pairs of records with the field that agree; 0 if there is none.
     """
 
     agrees: I8 = dataclass_field(repr=False)

@@ -126,10 +126,7 @@ def all_pairs_levels(
 ) -> F64:
     """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_fields, most levels)
-        Rows of narrower fields end in zeros.
+    Returns float64, shape (n_fields, most levels): rows of narrower fields end in zeros.
 
     Notes
     -----
@@ -157,10 +154,8 @@ def all_pairs_levels(
 def without_diagonal(counts: F64, part: SignatureSet, plan: LinkagePlan) -> F64:
     """Numbers of pairs by field and level of one file with itself, without the pairs of a record with itself.
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (n_fields, most levels)
-        From `all_pairs_levels` of the file and itself, or a random sample.
+    `counts` (float64, shape (n_fields, most levels)): from `all_pairs_levels` of the file and itself, or a random
+    sample.
     """
     found = counts.copy()
     for q, field in enumerate(plan.fields):

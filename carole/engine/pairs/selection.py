@@ -43,14 +43,8 @@ def choose_patterns(
 ) -> Selection:
     """Choose the vectors of highest weight that have at most `maximum` pairs.
 
-    Parameters
-    ----------
-    threshold : float
-        Smallest probability of a link: such pairs must fit, or the decision would be wrong.
-    maximum : int
-        Pairs that memory allows.
-    bytes_each : int
-        Memory of a pair, for the error.
+    `threshold`: smallest probability of a link: such pairs must fit, or the decision would be wrong; `maximum`: pairs
+    that memory allows; `bytes_each`: memory of a pair, for the error.
 
     Notes
     -----
@@ -111,10 +105,7 @@ MANY_ALLOWED = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",), "one_to_man
 def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: U64 | None = None) -> int:
     """Records that equal another of the same file in every compared field and lack none. O(rows * fields).
 
-    Parameters
-    ----------
-    blocks : ndarray of uint64, shape (n_rows,)
-        Records of two blocks are not equal.
+    `blocks` (uint64, shape (n_rows,)): records of two blocks are not equal.
     """
     codes = [part.fields[field.name].codes for field in plan.fields]
     present = np.logical_and.reduce([of_field != MISSING for of_field in codes])
@@ -132,10 +123,7 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> I32 | None:
     explains is known: of two people's records that have the same fields, the product of u at the highest levels agrees.
     Where that is at most `CHANCE` of the pairs of equal records, these are copies.
 
-    Returns
-    -------
-    ndarray of int32, shape (n_rows,)
-        None if no record is a copy.
+    Returns int32, shape (n_rows,); None if no record is a copy.
 
     Notes
     -----

@@ -59,10 +59,7 @@ class ShardReference:
 class Unit(NamedTuple):
     """A stretch of the pairs of a shard.
 
-    Attributes
-    ----------
-    pairs
-        Of the whole shard, as planned: whoever reads other sets than the plan was made of finds another number.
+    `pairs`: of the whole shard, as planned: whoever reads other sets than the plan was made of finds another number.
     """
 
     shard: Shard

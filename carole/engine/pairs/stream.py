@@ -291,10 +291,7 @@ class PairStream:
 class StreamedPairs:
     """The pairs of a stream that have one of some vectors, for repeated passes.
 
-    Parameters
-    ----------
-    code, mask : ndarray of int64, of uint32, shape (n,)
-        Packed vectors and masks, as returned by `PairStream.count`.
+    `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks, as returned by `PairStream.count`.
     """
 
     stream: PairStream

@@ -101,10 +101,7 @@ def conclude_padded(
 def without(found: Candidates, real: Flags) -> Candidates:
     """The candidates without some of the kept pairs, which are removed from the counts too.
 
-    Parameters
-    ----------
-    real : ndarray of bool, shape (n_kept,)
-        The pairs that stay.
+    `real` (bool, shape (n_kept,)): the pairs that stay.
     """
     taken = np.bincount(found.pattern[~real], minlength=len(found.patterns.count))
     count = found.patterns.count - taken

@@ -45,9 +45,7 @@ def checked_handles(
 ) -> tuple[I32, int, int]:
     """A custodian's handles: one for each candidate pair, in the order of the request.
 
-    Returns
-    -------
-    ndarray of int32, shape (n_pairs,)
+    Returns int32, shape (n_pairs,).
     """
     if len(handles) != n_pairs:
         raise malformed(f"{len(handles)} handles for {n_pairs} pairs")
@@ -95,16 +93,9 @@ def checked_values(values: U32 | None, n: int, variables: Sequence[VariablePlan]
 def by_appearance(handles: I32, kinds: tuple[int, int]) -> I64:
     """The number of each handle in the order in which handles appear: random numbers become ones that can be had again.
 
-    Parameters
-    ----------
-    handles : ndarray of int32, shape (n_pairs,)
-    kinds
-        So many handles, from 0, are of records, and so many from there on of decoys; those of each kind keep its range.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_handles,)
-        A permutation; handles that do not appear come last in their range.
+    `handles` (int32, shape (n_pairs,)); `kinds`: so many handles, from 0, are of records, and so many from there on of
+    decoys; those of each kind keep its range. Returns int64, shape (n_handles,): a permutation; handles that do not
+    appear come last in their range.
     """
     n = max(int(handles.max(initial=-1)) + 1, sum(kinds))
     first = np.full(n, len(handles), dtype=np.int64)

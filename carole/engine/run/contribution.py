@@ -170,10 +170,7 @@ _MAXIMUM = 2**63 - 1
 def row_numbers(columns: Sequence[Ints | Flags]) -> I64:
     """The number of each row among the distinct rows, in lexicographic order: that of ``np.unique(axis=0)``.
 
-    Parameters
-    ----------
-    columns : sequence of ndarray of int or bool, shape (n_rows,)
-        The first decides first.
+    `columns` (sequence of int or bool, shape (n_rows,)): the first decides first.
 
     Notes
     -----

@@ -44,16 +44,9 @@ TIMES = 3
 class ScoredPatterns:
     """Every distinct comparison vector with the blocking rules its pairs satisfy.
 
-    Attributes
-    ----------
-    gamma
-        int8, shape (n_patterns, n_fields): levels, or -1 where a value is missing.
-    mask
-        uint32: rules satisfied; 0 when nothing is blocked.
-    weight
-        float64: match weight in bits.
-    probability
-        float64: match probability of such a pair, without its rivals.
+    `gamma`: int8, shape (n_patterns, n_fields): levels, or -1 where a value is missing; `mask`: uint32: rules
+    satisfied; 0 when nothing is blocked; `weight`: float64: match weight in bits; `probability`: float64: match
+    probability of such a pair, without its rivals.
     """
 
     gamma: I8
@@ -113,12 +106,8 @@ class ScoredPairs:
 class Duplicates:
     """Numbers of records of one file that appear to be of the same person as another of that file, by two signs.
 
-    Attributes
-    ----------
-    equal
-        Records that equal another of the same file in every compared field and lack none.
-    same_partner
-        Records strongly linked to a record of the other file to which another of their own file is too.
+    `equal`: records that equal another of the same file in every compared field and lack none; `same_partner`: records
+    strongly linked to a record of the other file to which another of their own file is too.
     """
 
     equal: int
@@ -141,12 +130,8 @@ class BestPossible:
 class Explained:
     """Average contributions of agreement and values to a group of pairs.
 
-    Attributes
-    ----------
-    pairs
-        Their number, `FEWEST` at least: no few pairs are reported.
-    parts
-        Kind ("prior", "agreement", "rarity", "association"), name and mean bits of each contribution.
+    `pairs`: their number, `FEWEST` at least: no few pairs are reported; `parts`: kind ("prior", "agreement", "rarity",
+    "association"), name and mean bits of each contribution.
     """
 
     what: str
@@ -301,17 +286,9 @@ DIGITS = 3
 def classed(probability: F64, vector: Ints) -> F64:
     """Each pair's link probability as the mean of its class.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n,)
-        Link probabilities of the pairs of a share.
-    vector : ndarray of int, shape (n,)
-        The comparison vector of each, by any number.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        Means, to `DIGITS` decimals; where all classes together are too few, of all pairs, to one decimal.
+    `probability` (float64, shape (n,)): link probabilities of the pairs of a share; `vector` (int, shape (n,)): the
+    comparison vector of each, by any number. Returns float64, shape (n,): means, to `DIGITS` decimals; where all
+    classes together are too few, of all pairs, to one decimal.
 
     Notes
     -----

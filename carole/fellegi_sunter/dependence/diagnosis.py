@@ -42,13 +42,9 @@ CERTAIN = 10.0
 class Misfit:
     """Two fields that depend on each other in one class, measured against independence.
 
-    Parameters
-    ----------
-    gain : float
-        Log Bayes factor of dependence over independence, on three levels.
-    observed, expected : float
-        Share of the pairs in which both fields are at the top level (others), or both below it (matches): in the
-        class, and as expected under independence.
+    `gain`: log Bayes factor of dependence over independence, on three levels; `observed`, `expected`: share of the
+    pairs in which both fields are at the top level (others), or both below it (matches): in the class, and as expected
+    under independence.
     """
 
     within: Class
@@ -83,13 +79,8 @@ def misfits(
 ) -> tuple[Misfit, ...]:
     """Pairs of fields by how much independence fails to describe them, the worst first.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    weight : ndarray of float64, shape (n_patterns,)
-        Expected pairs of the class by pattern.
-    estimation_mask : EstimationMask, optional
-        Which patterns may identify which fields; None: each of all.
+    `gamma` (int8, shape (n_patterns, n_fields)); `weight` (float64, shape (n_patterns,)): expected pairs of the class
+    by pattern; `estimation_mask`: which patterns may identify which fields; None: each of all.
 
     Notes
     -----

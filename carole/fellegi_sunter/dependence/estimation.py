@@ -176,10 +176,7 @@ class Maximisation:
         Kin are looked for among the candidates only: elsewhere a town and its postcode would have a class, since a
         dependence of all strangers weighs more than all families.
 
-        Parameters
-        ----------
-        strangers : Distribution, optional
-            None: independent fields with the levels of all pairs, and the classes stay as they are.
+        `strangers`: None: independent fields with the levels of all pairs, and the classes stay as they are.
         """
         if not len(classes):
             return classes, others
@@ -252,10 +249,7 @@ def strangers_by_links(kept: Kept, link_probability: F64, n_patterns: int) -> tu
 
     Which ones are known depends on the assignment (`LinkPosterior.excluded`).
 
-    Returns
-    -------
-    known : ndarray of float64, shape (n_patterns,)
-        Such pairs by pattern.
+    Returns `known` (float64, shape (n_patterns,)): such pairs by pattern.
     """
     links, pattern = kept
     known, share = links.excluded(link_probability >= LINKED)

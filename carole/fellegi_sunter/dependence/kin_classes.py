@@ -107,12 +107,8 @@ TOLERANCE = 1e-4
 class KinClasses:
     """Classes of pairs of two people who have something in common.
 
-    Parameters
-    ----------
-    levels : ndarray of float64, shape (n_classes, n_fields, n_levels)
-        P(level in a field | class).
-    shares : ndarray of float64, shape (n_classes + 1,)
-        Of each class among non-matches; the last is that of the strangers.
+    `levels` (float64, shape (n_classes, n_fields, n_levels)): P(level in a field | class); `shares` (float64, shape
+    (n_classes + 1,)): of each class among non-matches; the last is that of the strangers.
     """
 
     levels: F64
@@ -124,11 +120,8 @@ class KinClasses:
     def log_probability(self, gamma: I8, strangers: F64) -> F64:
         """Log probability of comparison vectors among all non-matches, shape (n_patterns,).
 
-        Parameters
-        ----------
-        gamma : ndarray of int8, shape (n_patterns, n_fields)
-        strangers : ndarray of float64, shape (n_patterns,)
-            Log probability of each among strangers.
+        `gamma` (int8, shape (n_patterns, n_fields)); `strangers` (float64, shape (n_patterns,)): log probability of
+        each among strangers.
         """
         if not len(self):
             return strangers

@@ -69,14 +69,9 @@ FEWEST_STEPS = 20
 class StartingClasses:
     """The classes from which estimation starts.
 
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_patterns,)
-        Match weight of each comparison vector, in bits.
-    evidence : tuple of float
-        Log evidence with 0, 1, ... classes of kin, relative to none, as far as it was tried.
-    mixed : bool
-        Whether a class of matches with errors was needed, so that the fields of matches depend on each other.
+    `weight` (float64, shape (n_patterns,)): match weight of each comparison vector, in bits. `evidence`: log evidence
+    with 0, 1, ... classes of kin, relative to none, as far as it was tried. `mixed`: whether a class of matches with
+    errors was needed, so that the fields of matches depend on each other.
     """
 
     matches: float
@@ -125,12 +120,8 @@ def starting_classes(
 ) -> StartingClasses:
     """Fit the classes, with as many of kin as the evidence supports.
 
-    Parameters
-    ----------
-    max_kin : int
-        At most so many, up to `MAX_KIN`.
-    exclusiveness : callable
-        Log likelihood ratio of the pairs of some patterns excluding each other: see `LinkPosterior.exclusiveness`.
+    `max_kin`: at most so many, up to `MAX_KIN`; `exclusiveness`: log likelihood ratio of the pairs of some patterns
+    excluding each other: see `LinkPosterior.exclusiveness`.
 
     Notes
     -----

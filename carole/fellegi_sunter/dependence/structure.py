@@ -41,11 +41,7 @@ class EstimationMask:
     A rule's pairs agree on its own fields, so dependence of fields is estimated from pairs of rules that involve none
     of them. Otherwise "found by one of two rules" would look like dependence of their fields.
 
-    Parameters
-    ----------
-    mask : ndarray of uint32, shape (n_patterns,)
-    rules : sequence of RuleFields
-        None: every pattern identifies every field.
+    `mask` (uint32, shape (n_patterns,)); `rules`: None: every pattern identifies every field.
     """
 
     def __init__(self, mask: U32, rules: Sequence[RuleFields]) -> None:
@@ -102,16 +98,9 @@ def choose(
 ) -> Structure:
     """Choose the graph by steepest ascent from independence.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    weight : ndarray of float64, shape (n_patterns,)
-        Expected pairs of the class by pattern.
-    estimation_mask : EstimationMask, optional
-        Which patterns may identify which fields; None: each of all.
-    scale : float
-        Pairs that a sampled one stands for. Scores weigh that many as one, so that sampling error does not look like
-        dependence.
+    `gamma` (int8, shape (n_patterns, n_fields)). `weight` (float64, shape (n_patterns,)): expected pairs of the class
+    by pattern. `estimation_mask`: which patterns may identify which fields; None: each of all. `scale`: pairs that a
+    sampled one stands for. Scores weigh that many as one, so that sampling error does not look like dependence.
 
     Notes
     -----
