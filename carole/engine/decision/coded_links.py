@@ -13,7 +13,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 
 from gemel.carole.arrays import F64, I32
-from gemel.carole.engine.run.contribution import malformed, n_distinct
+from gemel.carole.engine.run.contribution import malformed, n_distinct, pair_numbers
 from gemel.carole.engine.run.result import Linkage
 from gemel.common.errors import GemelError
 
@@ -78,7 +78,7 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
             raise _malformed("a row of codes that does not exist")
         if expected.one_to_one and n_distinct(row) != len(row):
             raise _malformed("two links with the same row of codes")
-    place = links.row_a.astype(np.int64) << 32 | links.row_b
+    place = pair_numbers(links.row_a, links.row_b)
     if (place[1:] <= place[:-1]).any():
         raise _malformed("links out of order by rows of codes, or repeated")
     # Written so that NaN is refused.

@@ -8,8 +8,8 @@ is done by a resolver who has none: rows are then handles from the custodians, t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,11 +35,9 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.evaluation.quality_estimate import Claim, QualityEstimate
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, blocking_recall
-from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, blocking_recall
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
 from gemel.carole.fellegi_sunter.model_draws import ModelDraws
-from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.recall import key_agreement
 from gemel.common.progress import Progress, StageProgress
 
@@ -87,25 +85,16 @@ def quality_estimates(
         rng = np.random.default_rng([plan.seed, BOOTSTRAP_STREAM])
 
         def decided(patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Decided:
-            return _decided(_redrawn(found, patterns, drawn, stays), drawn, plan)
+            # The values that its pairs share are as rare as the real ones'.
+            rarity = None if found.rarity is None else found.rarity[stays]
+            again = replace(found, patterns=patterns, pattern=drawn.pattern, rarity=rarity, checked=None)
+            fit = estimated(again, drawn, plan, lambda _: None)
+            pairs, links = fit.decision.pairs, fit.decision.links
+            below = fit.matches_below_floor(found.selected)
+            claimed = claim_of(pairs, links, below, max(found.n_a, found.n_b))
+            return Decided(fit.decision.order[links], claimed or Claim(1.0, 0.0))
 
         yield by_bootstrap(claim, replicates(drawn_from, decided, plan.replicates, rng, progress))
-
-
-def _redrawn(found: Candidates, patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Candidates:
-    """The candidates of a replicate. The values that its pairs share are as rare as the real ones'."""
-    rarity = None if found.rarity is None else found.rarity[stays]
-    return replace(found, patterns=patterns, pattern=drawn.pattern, rarity=rarity, checked=None)
-
-
-def _decided(found: Candidates, kept: KeptPairs, plan: LinkagePlan) -> Decided:
-    """The decision of a replicate, by positions among its kept pairs."""
-    again = estimated(found, kept, plan, lambda _: None)
-    decision = again.decision
-    claim = claim_of(
-        decision.pairs, decision.links, again.matches_below_floor(found.selected), max(found.n_a, found.n_b)
-    )
-    return Decided(decision.order[decision.links], claim or Claim(1.0, 0.0))
 
 
 # Draws of a run's linkage, where they are to be released.
@@ -114,37 +103,19 @@ DRAWS_STREAM = 8
 """Distinguishes the random numbers of drawn linkages from others of the same seed."""
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """What linkages are drawn from."""
-
-    fitted: FittedScheme
-    patterns: PatternCounts = field(repr=False)
-    levels: F64 | None = field(repr=False)
-    rules: Sequence[RuleFields]
-    plan: LinkagePlan
-
-    def drawn(
-        self,
-        links: LinkPosterior,
-        kept: KeptPairs,
-        posterior: LinkProbabilities | None,
-        rarity: F64 | None,
-        progress: StageProgress,
-    ) -> LinkageDraws:
-        """As many linkages as the plan requests, by positions of the kept pairs; the same ones for the same seed.
-
-        `posterior`: of the kept pairs; None where pairs do not compete; `rarity`: added to each kept pair's weight, in
-        bits.
-        """
-        plan, bounds = self.plan, [each.bounds for each in self.plan.compared]
-        if posterior is None:
-            posterior = links.probabilities(self.fitted.match_weights(self.patterns.gamma)[kept.pattern])
-        model = ModelDraws(self.fitted, bounds, self.patterns, estimation(plan), self.rules, self.levels)
-        rng = np.random.default_rng([plan.seed, DRAWS_STREAM])
-        return draw_linkages(
-            links, kept.pattern, posterior, model.weights, self.patterns.n_patterns, plan.draws, rng, rarity, progress
-        )
+def drawn_linkages(
+    found: Candidates, kept: KeptPairs, fit: Estimated, plan: LinkagePlan, progress: StageProgress
+) -> LinkageDraws:
+    """As many linkages as the plan requests, by positions of the kept pairs; the same ones for the same seed."""
+    fitted, patterns, posterior = fit.scheme, found.patterns, fit.posterior
+    if posterior is None:  # pairs do not compete
+        posterior = fit.links.probabilities(fitted.match_weights(patterns.gamma)[kept.pattern])
+    bounds = [field.bounds for field in plan.compared]
+    model = ModelDraws(fitted, bounds, patterns, estimation(plan), rule_fields(plan), found.levels)
+    rng = np.random.default_rng([plan.seed, DRAWS_STREAM])
+    return draw_linkages(
+        fit.links, kept.pattern, posterior, model.weights, patterns.n_patterns, plan.draws, rng, found.rarity, progress
+    )
 
 
 def conclude(
@@ -192,8 +163,7 @@ def conclude(
     progress("decide", 1.0)
     drawn = None
     if plan.draws:
-        drawing = Drawing(fitted, patterns, found.levels, rule_fields(plan), plan)
-        drawn = drawing.drawn(fit.links, kept, posterior, found.rarity, lambda fraction: progress("draw", fraction))
+        drawn = drawn_linkages(found, kept, fit, plan, lambda fraction: progress("draw", fraction))
     linkage = Linkage(
         model=model,
         scheme=fitted,

@@ -27,6 +27,7 @@ from gemel.carole.engine.pairs.linkage_input import LinkageInput
 from gemel.carole.engine.pairs.preparation import BothSets
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
 from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.evaluation.quality_estimate import DecoyCount
 from gemel.carole.fellegi_sunter import FittedScheme
@@ -172,7 +173,7 @@ class _Persons:
         rows = kept.row_a[order], kept.row_b[order]
         persons = [own if first is None else first[own] for own, first in zip(rows, firsts, strict=True)]
         # All pairs of two persons' records have the probability of their one link.
-        _, once = np.unique(_joined(persons[0], persons[1]), return_index=True)
+        _, once = np.unique(pair_numbers(persons[0], persons[1]), return_index=True)
         made = []
         for first, person, n in zip(firsts, persons, (found.n_a, found.n_b), strict=True):
             free = np.ones(n) - np.bincount(person[once], pairs.link_probability[once], minlength=n)
@@ -189,7 +190,7 @@ class _Persons:
 def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> I64:
     """The other person of each link, of which a decoy has one at most."""
     person = pairs.record if other.first is None else other.first[pairs.record]
-    both, member = np.unique(_joined(pairs.decoy, person), return_inverse=True)
+    both, member = np.unique(pair_numbers(pairs.decoy, person), return_inverse=True)
     log_ratio = group_means(pairs.weight, member.ravel(), len(both)) * np.log(2.0)
     decoy, person = both >> 32, both & 0xFFFFFFFF
     if plan.assignment == "greedy":
@@ -215,11 +216,6 @@ def of_one(decoy: I64, log_odds: F64) -> F64:
     odds = np.exp(log_odds - highest[star])
     total = np.exp(-highest) + np.bincount(star, odds, minlength=n)
     return np.asarray(odds / total[star])
-
-
-def _joined(first: Ints, second: Ints) -> I64:
-    """Two numbers of 31 bits as one."""
-    return first.astype(np.int64) << 32 | second.astype(np.int64)
 
 
 def _log_prior_odds(fit: Estimated) -> float:

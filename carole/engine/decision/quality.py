@@ -11,6 +11,7 @@ import numpy as np
 from gemel.carole.arrays import F64, I8, I64, Flags, Ints
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.evaluation.check_field import (
@@ -111,7 +112,7 @@ def replicates(
     was_kept[kept.pattern] = True
     others = np.where(was_kept, np.maximum(patterns.count - matches, 0.0), 0.0)
     a, b = fitted.persons
-    _, first, member = np.unique(a.astype(np.int64) << 32 | b.astype(np.int64), return_index=True, return_inverse=True)
+    _, first, member = np.unique(pair_numbers(a, b), return_index=True, return_inverse=True)
     claimed, true = np.empty((number, 2)), np.empty((number, 2))
     for k in range(number):
         match = drawn_matches(a[first], b[first], fitted.probability[first], fitted.once, rng)

@@ -18,7 +18,7 @@ from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model import shares, within_levels
 from gemel.carole.fellegi_sunter.model_warnings import default_m
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
-from gemel.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
+from gemel.carole.fellegi_sunter.standard_errors import linked_errors, no_errors, pairwise_errors
 from gemel.common.progress import StageProgress
 
 
@@ -109,8 +109,11 @@ def refine(
     )  # fmt: skip
     if not joint.converged:
         errors = no_errors(model, "the model had not converged")
+    elif posterior is not None and not posterior.converged:
+        errors = no_errors(model, "the link probabilities had not converged")
     elif posterior is not None:
-        errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=not joint.is_plain)
+        chance = posterior.probability
+        errors = linked_errors(model, patterns, kept.row_a, kept.pattern, chance, rules, dependent=not joint.is_plain)
     elif evidence is not None:
         errors = no_errors(model, "values count as well, and records may have several matches")
     elif joint.is_plain:
@@ -122,17 +125,3 @@ def refine(
         )
     fitted = scheme.of(model, bounds)
     return replace(fitted, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
-
-
-def _linked_errors(
-    model: Model,
-    patterns: PatternCounts,
-    kept: KeptPairs,
-    posterior: LinkProbabilities,
-    rules: Sequence[RuleFields],
-    *,
-    dependent: bool,
-) -> StandardErrors:
-    if not posterior.converged:
-        return no_errors(model, "the link probabilities had not converged")
-    return linked_errors(model, patterns, kept.row_a, kept.pattern, posterior.probability, rules, dependent=dependent)

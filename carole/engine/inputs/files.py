@@ -9,7 +9,7 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64, U64, Ints
 from gemel.carole.engine.pairs.linkage_input import without_key_warnings
-from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields
+from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields, mismatch
 from gemel.carole.engine.pairs.sharded_pairs import ShardedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs, pair_source, take_input
 from gemel.carole.engine.run.contribution import Contribution
@@ -17,7 +17,7 @@ from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
 from gemel.carole.extended_latent import Values, Variable
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.common.parties import Side
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import GROUPS
@@ -103,12 +103,10 @@ def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> Non
                 continue
             found = part.variables.get(variable.name)
             if found is None or found.categories != variable.categories:
-                raise GemelError(
-                    ErrorCode.ENCODING_MISMATCH, f"codes of {variable.categories} categories expected",
-                    where=f"{side}, variable {variable.name}",
-                    got="none" if found is None else f"{found.categories} categories",
-                    remedy="contribute again under the specification of this run",
-                )  # fmt: skip
+                got = "none" if found is None else f"{found.categories} categories"
+                raise mismatch(
+                    f"codes of {variable.categories} categories expected", f"{side}, variable {variable.name}", got
+                )
 
 
 def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Values | None, list[ResultWarning]]:

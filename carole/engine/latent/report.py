@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gemel.carole.arrays import F64, I32, I64, Ints
+from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.result import (
     FEWEST,
@@ -83,7 +84,7 @@ def effect_of_values(
     One estimation from the links, one step of EM for each of both distributions, and O(`GROUPS` * cells) for each
     replicate.
     """
-    made, undone = _moved(values, before, after)
+    made, undone = _moved(before, after)
     joint = fitted.model.match
     pairs, links = before
     # Nothing was estimated where the distribution was known before.
@@ -224,12 +225,9 @@ def _probability(model: FittedModel, tables: Sequence[F64], places: Sequence[NDA
     return np.where(np.isnan(logs), 0.0, np.exp(logs))
 
 
-def _moved(
-    values: Values, before: tuple[ScoredPairs, I64], after: tuple[ScoredPairs, I64]
-) -> tuple[int | None, int | None]:
+def _moved(before: tuple[ScoredPairs, I64], after: tuple[ScoredPairs, I64]) -> tuple[int | None, int | None]:
     """Links that only the second decision has, and that only the first has; None where they are few, but not 0."""
-    keys = [pairs.row_a[links].astype(np.int64) * values.n_b + pairs.row_b[links] for pairs, links in (before, after)]
-    in_before, in_after = keys
+    in_before, in_after = (pair_numbers(pairs.row_a[links], pairs.row_b[links]) for pairs, links in (before, after))
     made, undone = int(np.setdiff1d(in_after, in_before).size), int(np.setdiff1d(in_before, in_after).size)
     return _shown(made), _shown(undone)
 
@@ -260,9 +258,7 @@ def explained_groups(
 ) -> tuple[Explained, ...]:
     """Average contributions of agreement and values to the links, and the links that the values made or removed."""
     (new_pairs, new), (old_pairs, old) = after, before
-    n_b = fit.values.n_b
-    keys_new = new_pairs.row_a[new].astype(np.int64) * n_b + new_pairs.row_b[new]
-    keys_old = old_pairs.row_a[old].astype(np.int64) * n_b + old_pairs.row_b[old]
+    keys_new, keys_old = (pair_numbers(pairs.row_a[links], pairs.row_b[links]) for pairs, links in (after, before))
     groups = [
         ("all links", new_pairs, new),
         ("links that agreement alone would not have made", new_pairs, new[~np.isin(keys_new, keys_old)]),

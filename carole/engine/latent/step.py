@@ -23,7 +23,7 @@ from gemel.carole.engine.inputs.files import check_variables, values_of
 from gemel.carole.engine.latent.refit import KEPT_PAIR_BYTES, NOTHING_KNOWN, KnownRecords, RunRefit, by_itself
 from gemel.carole.engine.latent.report import latent_result
 from gemel.carole.engine.pairs.selection import best_possible, choose_patterns, duplicates
-from gemel.carole.engine.run.contribution import n_distinct
+from gemel.carole.engine.run.contribution import n_distinct, pair_numbers
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
@@ -302,7 +302,7 @@ def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, 
 
 def _places(rows: Rows, others: Rows) -> I64:
     """Where each pair of `others` is among `rows`, both of the same pairs."""
-    (given, own) = (a.astype(np.int64) << 32 | b for a, b in (rows, others))
+    (given, own) = (pair_numbers(*pairs) for pairs in (rows, others))
     order = np.argsort(given)
     return order[np.searchsorted(given[order], own)].astype(np.int64)
 

@@ -18,9 +18,8 @@ from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.linkage.one_file import deduplicate
 from gemel.carole.engine.pairs.selection import copies
 from gemel.carole.engine.pairs.stream import ComparisonVectors
-from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
+from gemel.carole.engine.run.resources import KEPT_BYTES, Resources, packing_of
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
 from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, same_entity
 from gemel.carole.fellegi_sunter.model import probability as logistic
@@ -161,7 +160,7 @@ def _compared(
     known: ScoredPatterns, linkage: Linkage, rows: Pairs, a: SignatureSet, b: SignatureSet, plan: LinkagePlan
 ) -> tuple[ScoredPatterns, I32]:
     """The comparison vector of each of some pairs, and all vectors: those known, and new ones that no candidate has."""
-    packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
+    packing = packing_of(plan)
     code = np.empty(len(rows[0]), dtype=np.int64)
     ComparisonVectors(a, b, plan, packing, {}).write(*rows, len(code), code)
     distinct, of_pair = np.unique(code, return_inverse=True)

@@ -32,7 +32,7 @@ from gemel.carole.engine.pairs.stream import KeptPairs, StreamedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget, Resources, RunContext, UnitPool
+from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget, Resources, RunContext, UnitPool, quiet
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -136,12 +136,12 @@ class Run:
         """The pairs of other files whose weight under a known model reaches a floor, in the memory that is left."""
         budget = MemoryBudget(self._budget.free)
         context = RunContext.of(self._plan, budget, pool, self._threads)
-        pairs = files.pairs(context, _quiet)
-        code, mask, count = pairs.count(_quiet)
+        pairs = files.pairs(context, quiet)
+        code, mask, count = pairs.count(quiet)
         weight = scheme.match_weights(context.packing.unpack(code))
         selected = np.flatnonzero(weight >= floor)
         budget.take(KEPT_BYTES * int(count[selected].sum()), "the pairs of decoys above the floor", "use fewer decoys")
-        kept = pairs.keep(code[selected], mask[selected], selected, _quiet)
+        kept = pairs.keep(code[selected], mask[selected], selected, quiet)
         return kept.row_a, kept.row_b, weight[kept.pattern]
 
     def extended(self, linkage: Linkage, found: Candidates, known: KnownRecords = NOTHING_KNOWN) -> Linkage:
@@ -217,10 +217,6 @@ def _require_all(kept: KeptPairs, count: I64, selected: I64) -> None:
             got=f"{int(found.sum()):,} pairs",
             remedy="start the run again, and report it",
         )
-
-
-def _quiet(fraction: float) -> None:
-    """No progress."""
 
 
 # The link of two whole files: of records, or of persons where files have several records of one.

@@ -15,14 +15,13 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.carole.blocking import AscendingPairs, Part
-from gemel.carole.comparison import FieldComparison, level_distribution
 from gemel.carole.engine.pairs.preparation import (
-    EXACT_CELLS,
-    SAMPLE_PAIRS,
     Samples,
     all_pairs_levels,
+    comparison_of,
     field_levels,
     grouped_levels,
+    levels_of_all,
     missing_shares,
     pairs_in_groups,
     without_diagonal,
@@ -56,8 +55,7 @@ class CheckAgreement:
 
 def agreement(a: SignatureSet, b: SignatureSet, field: FieldPlan, row_a: I32, row_b: I32) -> I8:
     """Which pairs of rows agree in the check field: int8, shape (n_pairs,), as `CheckAgreement.agrees`."""
-    in_a, in_b = a.fields[field.name], b.fields[field.name]
-    compared = FieldComparison(in_a, in_b, field.bounds, None, field.comparator, field.randomised_response)
+    compared = comparison_of(a, b, field)
     level = np.zeros(len(row_a), dtype=np.int64)
     compared.add(row_a, row_b, len(level), 1, level)
     return np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
@@ -68,12 +66,7 @@ def strangers(samples: Samples, field: FieldPlan, pool: Executor, seed: int) -> 
     if samples.groups > 1:
         of_all = field_levels(samples.rows, field, pairs_in_groups(samples.rows, samples.groups))
     else:
-        sample_a, sample_b = (part.fields[field.name] for part in samples.rows)
-        of_all = level_distribution(
-            sample_a, sample_b, field.bounds, pool, np.random.default_rng(seed),
-            exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-            comparator=field.comparator, randomised_response=field.randomised_response,
-        )  # fmt: skip
+        of_all = levels_of_all(*samples.rows, field, pool, np.random.default_rng(seed))
     total = float(of_all.sum())
     return float(of_all[-1]) / total if total else 0.0
 

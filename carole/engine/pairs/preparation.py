@@ -50,24 +50,42 @@ def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -
         got = there.get(field.name)
         expected = "signatures" if field.comparator == "jaccard" else "values"
         if got is not None and got.content not in (expected, "fixed"):
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, f"{expected} expected",
-                where=f"{side}, field {field.name}", got=got.content,
-                remedy="contribute again under the specification of this run",
-            )  # fmt: skip
+            raise mismatch(f"{expected} expected", f"{side}, field {field.name}", got.content)
         if got is None or got.bits != field.bits:
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
-                where=f"{side}, field {field.name}", got="none" if got is None else f"{got.bits} bits",
-                remedy="contribute again under the specification of this run",
-            )  # fmt: skip
+            bits = "none" if got is None else f"{got.bits} bits"
+            raise mismatch(f"signatures of {field.bits} bits expected", f"{side}, field {field.name}", bits)
     for rule in plan.rules:
         if rule.formed is None and rule.name not in layout.blocks:
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
-                where=f"{side}, blocking rule {rule.name}", got="none",
-                remedy="contribute again under the specification of this run",
-            )  # fmt: skip
+            raise mismatch("blocking keys expected", f"{side}, blocking rule {rule.name}", "none")
+
+
+def mismatch(
+    what: str, where: str, got: str, remedy: str = "contribute again under the specification of this run"
+) -> GemelError:
+    """The error for contributions that do not fit the plan, or each other."""
+    return GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy=remedy)
+
+
+def comparison_of(a: SignatureSet, b: SignatureSet, field: FieldPlan, table: I8 | None = None) -> FieldComparison:
+    """The comparison of a field, as the plan has it."""
+    sides = a.fields[field.name], b.fields[field.name]
+    return FieldComparison(*sides, field.bounds, table, field.comparator, field.randomised_response)
+
+
+def levels_of_all(
+    a: SignatureSet,
+    b: SignatureSet,
+    field: FieldPlan,
+    pool: Executor,
+    rng: np.random.Generator,
+    table: I8 | None = None,
+) -> F64:
+    """Numbers of pairs of rows at each of a field's levels, of all pairs or of a random sample."""
+    return level_distribution(
+        a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
+        table=table, exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
+        comparator=field.comparator, randomised_response=field.randomised_response,
+    )  # fmt: skip
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
@@ -76,10 +94,8 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
     for first, second in plan.swaps:
         in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
         if len({field.bits for field in (*in_a, *in_b)}) > 1:
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged need signatures of equal length",
-                where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same number of bits",
-            )  # fmt: skip
+            what = "fields that may be exchanged need signatures of equal length"
+            raise mismatch(what, f"swaps, {first} and {second}", "several lengths", "give both the same number of bits")
         made.append(CrosswiseComparison(in_a, in_b, plan.field(first).randomised_response))
     return made
 
@@ -135,11 +151,7 @@ def all_pairs_levels(
     counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
     streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))
     for q, (field, rng) in enumerate(zip(plan.fields, streams, strict=False)):
-        counts[q, : len(field.bounds)] = level_distribution(
-            a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
-            table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-            comparator=field.comparator, randomised_response=field.randomised_response,
-        )  # fmt: skip
+        counts[q, : len(field.bounds)] = levels_of_all(a, b, field, pool, rng, tables.get(field.name))
         progress((q + 1) / len(plan.compared))
     for q, comparison in zip(plan.swapped, crosswise(a, b, plan), strict=True):
         found = comparison.distribution(pool, streams[q], SAMPLE_PAIRS)
@@ -211,8 +223,7 @@ def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
 
 def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> F64:
     """Numbers of pairs by level of one field; pairs where a value is missing are not counted."""
-    a, b = (part.fields[field.name] for part in samples)
-    compared = FieldComparison(a, b, field.bounds, None, field.comparator, field.randomised_response)
+    compared = comparison_of(*samples, field)
     level = np.zeros(len(rows[0]), dtype=np.int64)
     compared.add(*rows, len(level), 1, level)
     return np.bincount(level, minlength=len(field.bounds) + 1)[: len(field.bounds)].astype(np.float64)

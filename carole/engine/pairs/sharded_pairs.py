@@ -35,7 +35,7 @@ from gemel.carole.engine.pairs.shards import (
 )
 from gemel.carole.engine.pairs.stream import KeptPairs, PairStream, joined
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order
+from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order, quiet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.bulk import numbers
 from gemel.common.progress import StageProgress
@@ -99,7 +99,7 @@ class ShardedPairs:
         for part in (self._a, self._b):
             facts, rule = partial(record_facts, plan=plan), part.largest_rule
             numbers = part.sets_of(rule)
-            found.append(list(self._each(facts, numbers, part.reference, f"rule {rule}, set {{}}".format, _quiet)))
+            found.append(list(self._each(facts, numbers, part.reference, f"rule {rule}, set {{}}".format, quiet)))
         present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
         equal = [sum(facts.equal for facts in of_file) for of_file in found]
         return (present[0], present[1]), (equal[0], equal[1])
@@ -168,10 +168,6 @@ def _pairs(unit: Unit) -> int:
 def _mark_nothing(row_a: I32, row_b: I32, n: int, mask: U32) -> None:
     """No rule."""
     mask[:n] = 0
-
-
-def _quiet(fraction: float) -> None:
-    """No progress."""
 
 
 def _at(place: str, error: GemelError) -> GemelError:

@@ -24,6 +24,7 @@ from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fi
 from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream
 from gemel.carole.engine.run.contribution import Contribution, Packing, SetReference
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
+from gemel.carole.engine.run.resources import quiet
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.signatures.layout import SetLayout
 from gemel.common.signatures.signature_sets import SignatureSet
@@ -163,14 +164,14 @@ def count_unit(unit: UnitReference, plan: LinkagePlan, packing: Packing, max_pat
     """Count the comparison vectors of a unit's pairs."""
     with ThreadPoolExecutor(1) as pool:
         stream, _ = _stream(unit, plan, packing, pool, max_patterns)
-        return stream.count(_quiet)
+        return stream.count(quiet)
 
 
 def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan, packing: Packing) -> KeptPairs:
     """Find those of a unit's pairs that have one of some comparison vectors; errors as `count_unit`."""
     with ThreadPoolExecutor(1) as pool:
         stream, (in_a, in_b) = _stream(unit, plan, packing, pool, 1)
-        kept = stream.keep(*selected, _quiet)
+        kept = stream.keep(*selected, quiet)
     agrees = None
     if plan.check_field is not None:
         agrees = agreement(in_a, in_b, plan.check_field, kept.row_a, kept.row_b)
@@ -203,7 +204,3 @@ def _fixed_levels(part: SignatureSet, plan: LinkagePlan) -> dict[str, I8]:
         for field in plan.fields
         if part.fields[field.name].content == "fixed"
     }
-
-
-def _quiet(fraction: float) -> None:
-    """No progress: a unit takes a second."""

@@ -7,8 +7,10 @@ pass need not compare again.
 from __future__ import annotations
 
 import queue
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,9 +18,8 @@ import numpy as np
 
 from gemel.carole.arrays import I8, I32, I64, U32
 from gemel.carole.blocking import PairSource, Part
-from gemel.carole.comparison import FieldComparison
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
-from gemel.carole.engine.pairs.preparation import crosswise
+from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import in_order
@@ -33,17 +34,7 @@ class ComparisonVectors:
     def __init__(
         self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, packing: Packing, tables: dict[str, I8]
     ) -> None:
-        self._fields = [
-            FieldComparison(
-                a.fields[field.name],
-                b.fields[field.name],
-                field.bounds,
-                tables.get(field.name),
-                field.comparator,
-                field.randomised_response,
-            )
-            for field in plan.fields
-        ]
+        self._fields = [comparison_of(a, b, field, tables.get(field.name)) for field in plan.fields]
         position = {field.name: q for q, field in enumerate(plan.fields)}
         exchanged = [(position[first], position[second]) for first, second in plan.swaps]
         present = [position[name] for name in plan.present]
@@ -172,21 +163,18 @@ class PairStream:
             tables.put(table)
         one = np.ones(1, dtype=np.int64)
 
-        def count_part(part: Part) -> int:
-            work, table = self._workspaces.get(), tables.get()
+        def count_part(part: Part) -> None:
+            table = tables.get()
             try:
-                n = self._source.write(part, work.row_a, work.row_b, work.mask)
-                self._vectors.write(work.row_a, work.row_b, n, work.code)
-                if not table.add(work.code, work.mask, one, n):
-                    raise self.too_many_patterns(self._max_patterns)
-                if self._stored is not None:
-                    self._stored[part] = work.code[:n].copy()
+                with self._compared(part) as (work, n, codes):
+                    if not table.add(codes, work.mask, one, n):
+                        raise self.too_many_patterns(self._max_patterns)
+                    if self._stored is not None:
+                        self._stored[part] = codes[:n].copy()
             finally:
-                self._workspaces.put(work)
                 tables.put(table)
-            return part.stop - part.start
 
-        self._run(count_part, progress)
+        deque(self._each(count_part, progress), maxlen=0)
         code, mask, count = merged(everything)
         if len(code) > self._max_patterns:
             raise self.too_many_patterns(self._max_patterns)
@@ -206,25 +194,13 @@ class PairStream:
         """
         selected = table_of(code, mask, pattern)
 
-        def keep_part(part: Part) -> int:
-            work = self._workspaces.get()
-            try:
-                n = self._source.write(part, work.row_a, work.row_b, work.mask)
-                if self._stored is not None:
-                    codes = self._stored.pop(part) if last else self._stored[part]
-                else:
-                    self._vectors.write(work.row_a, work.row_b, n, work.code)
-                    codes = work.code
+        def keep_part(part: Part) -> KeptPairs:
+            with self._compared(part, release=last) as (work, n, codes):
                 kept = selected.find(codes, work.mask, n, work.position, work.pattern)
                 at = work.position[:kept]
-                pairs[part] = KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
-            finally:
-                self._workspaces.put(work)
-            return part.stop - part.start
+                return KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
 
-        pairs: dict[Part, KeptPairs] = {}
-        self._run(keep_part, progress)
-        return joined([pairs[part] for part in sorted(pairs)])
+        return joined(list(self._each(keep_part, progress)))
 
     def map(
         self, code: I64, mask: U32, visit: Callable[[I32, I32, I32], Result], progress: StageProgress
@@ -243,36 +219,40 @@ class PairStream:
         """
         selected = table_of(code, mask, np.arange(len(code), dtype=np.int64))
 
-        def visit_part(part: Part) -> tuple[int, Result]:
-            work = self._workspaces.get()
-            try:
-                n = self._source.write(part, work.row_a, work.row_b, work.mask)
-                if self._stored is not None:
-                    codes = self._stored[part]
-                else:
-                    self._vectors.write(work.row_a, work.row_b, n, work.code)
-                    codes = work.code
+        def visit_part(part: Part) -> Result:
+            with self._compared(part) as (work, n, codes):
                 kept = selected.find(codes, work.mask, n, work.position, work.pattern)
                 if kept == n:
-                    rows = work.row_a[:n], work.row_b[:n]
-                else:
-                    rows = work.row_a[work.position[:kept]], work.row_b[work.position[:kept]]
-                return part.stop - part.start, visit(*rows, work.pattern[:kept])
-            finally:
-                self._workspaces.put(work)
+                    return visit(work.row_a[:n], work.row_b[:n], work.pattern[:n])
+                at = work.position[:kept]
+                return visit(work.row_a[at], work.row_b[at], work.pattern[:kept])
 
-        total, done = max(1, self._source.n_pairs), 0
-        for n, result in in_order(
-            self._pool, visit_part, self._source.parts(PART_PAIRS), _TASKS_PER_THREAD * self._threads
-        ):
-            yield result
-            done += n
-            progress(done / total)
+        yield from self._each(visit_part, progress)
 
-    def _run(self, function: Callable[[Part], int], progress: StageProgress) -> None:
+    @contextmanager
+    def _compared(self, part: Part, *, release: bool = False) -> Iterator[tuple[_Workspace, int, I64]]:
+        """A part's pairs, their number and their vectors, stored ones where there are any, in a working space."""
+        work = self._workspaces.get()
+        try:
+            n = self._source.write(part, work.row_a, work.row_b, work.mask)
+            if self._stored is not None and part in self._stored:
+                yield work, n, self._stored.pop(part) if release else self._stored[part]
+            else:
+                self._vectors.write(work.row_a, work.row_b, n, work.code)
+                yield work, n, work.code
+        finally:
+            self._workspaces.put(work)
+
+    def _each(self, function: Callable[[Part], Result], progress: StageProgress) -> Iterator[Result]:
+        """What a function, run by the pool, makes of each part, in the order of the source."""
+
+        def sized(part: Part) -> tuple[int, Result]:
+            return part.stop - part.start, function(part)
+
         total, done = max(1, self._source.n_pairs), 0
         parts = self._source.parts(PART_PAIRS)
-        for n in in_order(self._pool, function, parts, _TASKS_PER_THREAD * self._threads):
+        for n, result in in_order(self._pool, sized, parts, _TASKS_PER_THREAD * self._threads):
+            yield result
             done += n
             progress(done / total)
 

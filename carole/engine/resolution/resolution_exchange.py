@@ -20,7 +20,7 @@ from gemel.carole.engine.latent.step import of_few_links, reported_joint, resolv
 from gemel.carole.engine.resolution.padded import conclude_padded, shown_pairs
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result
-from gemel.carole.engine.run.contribution import malformed
+from gemel.carole.engine.run.contribution import malformed, pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage
@@ -306,7 +306,7 @@ def expected_elsewhere(linkage: Linkage) -> float:
 
 def _refuse_repeated(a: I32, b: I32, run: str) -> None:
     """A request has no pair of records twice; handles that imply one are invalid."""
-    pairs = np.sort(a.astype(np.int64) << 32 | b)
+    pairs = np.sort(pair_numbers(a, b))
     if (pairs[1:] == pairs[:-1]).any():
         raise GemelError(
             ErrorCode.UPLOAD_CORRUPT,

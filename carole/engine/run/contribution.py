@@ -191,6 +191,11 @@ def row_numbers(columns: Sequence[Ints | Flags]) -> I64:
     return _counted(number)[0]
 
 
+def pair_numbers(a: Ints, b: Ints) -> I64:
+    """A number for each pair of rows, ascending as the pairs are."""
+    return np.asarray(a.astype(np.int64) << 32 | b.astype(np.int64))
+
+
 def n_distinct(rows: Ints) -> int:
     """How many different rows there are among row numbers, none negative. O(rows), and eight bytes a row of the file.
 

@@ -72,6 +72,10 @@ class MemoryBudget:
         self._min_free = min(self._min_free, self.free)
 
 
+def quiet(fraction: float) -> None:
+    """Progress that nobody follows."""
+
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
