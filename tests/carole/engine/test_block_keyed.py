@@ -10,12 +10,7 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
-from gemel.carole.engine import (
-    Contribution,
-    LinkagePlan,
-    Resources,
-    compare,
-)
+from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
 from gemel.carole.engine.inputs.files import BlockKeyedFiles, contribution_of
 from gemel.carole.engine.pairs import shards
 from gemel.carole.engine.run.plan import FieldPlan, RulePlan

@@ -122,10 +122,7 @@ def test_weights_are_of_agreement_and_of_values(linkage: Linkage, plain: Linkage
 def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, linkage: Linkage):
     assert linkage.latent is not None
     groups = linkage.latent.explained
-    assert [group.what for group in groups][:2] == [
-        "all links",
-        "links that agreement alone would not have made",
-    ]
+    assert [group.what for group in groups][:2] == ["all links", "links that agreement alone would not have made"]
     assert all(group.pairs >= 5 for group in groups)
     made = groups[1]
     by_kind = {kind: sum(bits for k, _, bits in made.parts if k == kind) for kind, _, _ in made.parts}

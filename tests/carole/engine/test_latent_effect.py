@@ -28,12 +28,7 @@ from gemel.risk.models import empty_graph, jensen_shannon
 from gemel.risk.models.incomplete import fit_incomplete
 from tests.risk.models.definition import expected_counts
 
-VARIABLES = (
-    Variable("key", "both", 3),
-    Variable("x", "alice", 3),
-    Variable("z", "bob", 3),
-    Variable("w", "bob", 4),
-)
+VARIABLES = (Variable("key", "both", 3), Variable("x", "alice", 3), Variable("z", "bob", 3), Variable("w", "bob", 4))
 EDGES = ((0, 1), (1, 2), (2, 3))
 PRECISION = 1.0
 

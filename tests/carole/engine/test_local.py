@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 import gemel.carole.engine.pairs.stream as stream_module
-from gemel.carole.engine import (
-    FieldPlan,
-    LinkagePlan,
-    Resources,
-    RulePlan,
-    link,
-)
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from gemel.carole.engine.pairs import preparation
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError

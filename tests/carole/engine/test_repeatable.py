@@ -15,12 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from gemel.carole.engine import (
-    Contribution,
-    Resources,
-    compare,
-    link,
-)
+from gemel.carole.engine import Contribution, Resources, compare, link
 from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage import near_copies
 from gemel.carole.engine.pairs.sharded_pairs import request_order

@@ -90,11 +90,7 @@ def in_shards(a: Contribution, b: Contribution, plan: LinkagePlan = PLAN, thread
 
 
 @settings(max_examples=settings.default.max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rows=st.tuples(st.integers(3, 60), st.integers(3, 60)),
-    unit=st.integers(1, 400),
-    seed=st.integers(0, 1000),
-)
+@given(rows=st.tuples(st.integers(3, 60), st.integers(3, 60)), unit=st.integers(1, 400), seed=st.integers(0, 1000))
 def test_counts_and_kept_pairs_are_the_definitions_however_they_are_cut(
     rows: tuple[int, int], unit: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
