@@ -21,10 +21,7 @@ Keys = U64
 class Skew:
     """How one rule's large blocks were treated.
 
-    Attributes
-    ----------
-    largest_split, largest_dropped
-        Rows of A and of B in the largest of each; None if there was none.
+    `largest_split`, `largest_dropped`: rows of A and of B in the largest of each; None if there was none.
     """
 
     split: int = 0
@@ -39,15 +36,8 @@ def without_large_blocks(
 ) -> tuple[Keys, Keys, Skew]:
     """Keys of a rule with no block of more than `limit` pairs.
 
-    Parameters
-    ----------
-    by : pair of ndarray of uint64, optional
-        A further key of each row, by which large blocks are split; `NO_KEY` where there is none.
-
-    Returns
-    -------
-    keys_a, keys_b : ndarray of uint64
-        The same objects where nothing was too large.
+    `by`: a further key of each row, by which large blocks are split; `NO_KEY` where there is none. Returns `keys_a,
+    keys_b` (uint64): the same objects where nothing was too large.
     """
     large, sizes = _large(keys_a, keys_b, limit)
     if not len(large):

@@ -43,10 +43,8 @@ class Rule(Protocol):
 class KeyedRule:
     """Rows that share at least one of several keys.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        The keys of A's and of B's rows: one array for each, such as a band; keys are compared within it only.
+    `keys_a`, `keys_b`: the keys of A's and of B's rows: one array for each, such as a band; keys are compared within it
+    only.
     """
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64]) -> None:
@@ -90,10 +88,7 @@ class KeyedRule:
 class ValueRule:
     """Rows whose values of a field are related.
 
-    Parameters
-    ----------
-    codes_a, codes_b : ndarray of int32, shape (n_rows,)
-        The rows' values, -1 where missing.
+    `codes_a`, `codes_b` (int32, shape (n_rows,)): the rows' values, -1 where missing.
     """
 
     def __init__(self, related: ValuePairs, codes_a: I32, codes_b: I32) -> None:
@@ -210,10 +205,7 @@ def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_
 class UnionPairs:
     """The pairs that satisfy at least one rule.
 
-    Parameters
-    ----------
-    rules : sequence of Rule
-        At most `MAX_RULES`.
+    `rules`: at most `MAX_RULES`.
 
     Notes
     -----
@@ -301,10 +293,7 @@ MAX_BITS = 63
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[U64]:
     """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if the signatures have fewer bits than the bands need.
+    Raises PARAMETER if the signatures have fewer bits than the bands need.
 
     Notes
     -----

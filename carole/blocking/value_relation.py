@@ -209,10 +209,7 @@ def similar_pairs(
 ) -> ValuePairs:
     """All pairs of values whose estimated similarity is at least `minimum`, by a multibit tree over B's.
 
-    Raises
-    ------
-    GemelError
-        MEMORY if there are more than `maximum`.
+    Raises MEMORY if there are more than `maximum`.
 
     References
     ----------

@@ -65,10 +65,7 @@ def _find(code: I64, mask: U32, n: int, codes: I64, masks: U32, values: I64, pos
 class PatternCounter:
     """A hash table from (packed vector, mask) to a positive integer.
 
-    Parameters
-    ----------
-    maximum : int
-        Keys it may hold; `add` returns False when there are more.
+    `maximum`: keys it may hold; `add` returns False when there are more.
     """
 
     def __init__(self, maximum: int) -> None:
@@ -84,15 +81,8 @@ class PatternCounter:
     def add(self, code: I64, mask: U32, value: I64, n: int) -> bool:
         """Add to the values of the first `n` keys.
 
-        Parameters
-        ----------
-        value : ndarray of int64
-            One per key, or a single one for all; positive.
-
-        Returns
-        -------
-        bool
-            False if the table would have to hold more than `maximum` keys; it is then unchanged by the rest.
+        `value`: one per key, or a single one for all; positive. Returns False if the table would have to hold
+        more than `maximum` keys; it is then unchanged by the rest.
         """
         done = _add(code, mask, value, 0, n, self._codes, self._masks, self._values, self._used)
         while done < n:

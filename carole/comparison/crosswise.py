@@ -36,12 +36,8 @@ TwoFields = tuple[FieldSignatures, FieldSignatures]
 class CrosswiseComparison:
     """Two fields of two files, ready to give the level of exchange of any pair of rows.
 
-    Parameters
-    ----------
-    a, b : pair of FieldSignatures
-        Both fields of each file, of equal numbers of bits and under the same keys.
-    randomised_response : float
-        Probability with which each bit was randomised on either side.
+    `a`, `b`: both fields of each file, of equal numbers of bits and under the same keys; `randomised_response`:
+    probability with which each bit was randomised on either side.
     """
 
     def __init__(self, a: TwoFields, b: TwoFields, randomised_response: float = 0.0) -> None:
@@ -70,10 +66,8 @@ class CrosswiseComparison:
     ) -> None:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`; make the two fields missing.
 
-        Parameters
-        ----------
-        straight : pairs of int
-            Stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0): are not.
+        `straight`: stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0):
+        are not.
         """
         _add_crosswise(self._a, self._b, self._levels, row_a, row_b, n_pairs, stride, straight, out)
 

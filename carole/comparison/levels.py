@@ -52,10 +52,7 @@ _ROUNDING = 1e-9
 def similarity_table(a: Sequence[str], b: Sequence[str], comparator: Comparator, threads: int = 1) -> F64:
     """Similarity of every pair of values.
 
-    Returns
-    -------
-    ndarray of float64, shape (len(a), len(b))
-        From 0 to 1.
+    Returns float64, shape (len(a), len(b)): from 0 to 1.
 
     Notes
     -----
@@ -213,10 +210,7 @@ def level_counts(
 class FieldComparison:
     """One compared field of two files, ready to give the level of any pair of rows.
 
-    Parameters
-    ----------
-    table : ndarray of int8, optional
-        From `level_table`; without it, pairs are compared as they come.
+    `table`: from `level_table`; without it, pairs are compared as they come.
     """
 
     def __init__(

@@ -45,12 +45,8 @@ FAR, NEAR, SAME, MISSING = 0, 1, 2, -1
 class CheckedPairs:
     """Pairs, how alike their fields are, and whether they agree in the check field.
 
-    Parameters
-    ----------
-    likeness : ndarray of int8, shape (n_pairs, n_fields)
-        `FAR`, `NEAR`, `SAME` or `MISSING` of each field of the model.
-    agrees : ndarray of int8, shape (n_pairs,)
-        1 or 0 of the check field; `MISSING` where a record lacks it.
+    `likeness` (int8, shape (n_pairs, n_fields)): `FAR`, `NEAR`, `SAME` or `MISSING` of each field of the model;
+    `agrees` (int8, shape (n_pairs,)): 1 or 0 of the check field; `MISSING` where a record lacks it.
     """
 
     likeness: I8

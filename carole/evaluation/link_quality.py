@@ -14,12 +14,8 @@ from gemel.common.errors import GemelError, parameter
 class TiedClasses:
     """Classes of pairs, by descending probability.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_classes,)
-        Strictly descending.
-    pairs, matches : ndarray of float64, shape (n_classes,)
-        Pairs in each class, and matches among them.
+    `probability` (float64, shape (n_classes,)): strictly descending; `pairs`, `matches` (float64, shape (n_classes,)):
+    pairs in each class, and matches among them.
     """
 
     probability: F64
@@ -68,10 +64,7 @@ def wrong(expected: str, got: str) -> GemelError:
 class Quality:
     """Quality of a set of links.
 
-    Parameters
-    ----------
-    matches : int
-        Matches between the two files, those that blocking lost included.
+    `matches`: matches between the two files, those that blocking lost included.
     """
 
     links: int
@@ -105,10 +98,7 @@ class BestThreshold:
 def quality(is_match: Flags, n_matches: int) -> Quality:
     """Quality of links.
 
-    Parameters
-    ----------
-    is_match : ndarray of bool, shape (n_links,)
-        Whether each link is a match.
+    `is_match` (bool, shape (n_links,)): whether each link is a match.
     """
     true_links = int(np.count_nonzero(is_match))
     check_matches(n_matches, true_links)
@@ -159,13 +149,9 @@ def best_threshold(probability: F64, is_match: Flags, n_matches: int) -> BestThr
 class PrecisionRecall:
     """An expected precision-recall curve.
 
-    Parameters
-    ----------
-    threshold, recall, precision : ndarray of float64, shape (n_points,)
-        At the end of each class of equal probability, most probable first; one point per distinct recall and
-        precision.
-    auc : float
-        Area under the expected curve, from recall 0 to the last point; 0 where there is no match.
+    `threshold`, `recall`, `precision` (float64, shape (n_points,)): at the end of each class of equal probability, most
+    probable first; one point per distinct recall and precision; `auc`: area under the expected curve, from recall 0 to
+    the last point; 0 where there is no match.
     """
 
     threshold: F64
@@ -240,10 +226,7 @@ class Calibration:
 def calibration(probability: F64, is_match: Flags) -> Calibration:
     """Cumulative probability against cumulative matches.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-    is_match : ndarray of bool, shape (n_pairs,)
+    `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,)).
 
     Notes
     -----
@@ -265,15 +248,8 @@ UNKNOWN = -1
 def number_of_matches(person_a: Ints, person_b: Ints) -> int:
     """Number of pairs of records of the same person, over the whole product of the two files.
 
-    Parameters
-    ----------
-    person_a, person_b : ndarray of int, shape (n_a,) and (n_b,)
-        A number for the person behind each record, the same in both files, or ``UNKNOWN``.
-
-    Returns
-    -------
-    int
-        More than the number of persons in both files where a file holds a person twice.
+    `person_a`, `person_b` (int, shape (n_a,) and (n_b,)): a number for the person behind each record, the same in both
+    files, or ``UNKNOWN``. Returns int: more than the number of persons in both files where a file holds a person twice.
     """
     a, times_a = np.unique(person_a[person_a != UNKNOWN], return_counts=True)
     b, times_b = np.unique(person_b[person_b != UNKNOWN], return_counts=True)

@@ -121,12 +121,8 @@ ITERATIONS = 50
 class DecoyCount:
     """What became of one custodian's decoys, and of its records.
 
-    Attributes
-    ----------
-    to_unlinked
-        Those of these whose link is to a record that has none in the run.
-    records
-        Records of the file; such as count as one person, once.
+    `to_unlinked`: those of these whose link is to a record that has none in the run; `records`: records of the file;
+    such as count as one person, once.
     """
 
     decoys: int

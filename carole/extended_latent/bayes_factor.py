@@ -28,12 +28,9 @@ from gemel.risk.models.fitted import FittedModel
 class AloneKey:
     """The distribution of a key that is independent of all other variables.
 
-    Parameters
-    ----------
-    match : ndarray of float64, shape (n_levels,)
-        Among matches. The remainder to 1 is on values that neither file has, so that no pair agrees there.
-    alice, bob : ndarray of float64, shape (n_levels,)
-        In each file; the same array where they equal `match`.
+    `match` (float64, shape (n_levels,)): among matches. The remainder to 1 is on values that neither file has, so that
+    no pair agrees there. `alice`, `bob` (float64, shape (n_levels,)): in each file; the same array where they equal
+    `match`.
     """
 
     column: int
@@ -54,13 +51,9 @@ class AloneKey:
 class ValueModel:
     """The distributions of which the Bayes factor is a ratio.
 
-    Parameters
-    ----------
-    match : FittedModel or None
-        The joint distribution of the joint model's variables; None where all variables are keys that stand alone.
-    alice, bob : FittedModel or None
-        Distributions of each file's variables, keys included: some or all of the variables of `match`.
-        With a single model, the same object three times.
+    `match`: the joint distribution of the joint model's variables; None where all variables are keys that stand alone.
+    `alice`, `bob`: distributions of each file's variables, keys included: some or all of the variables of `match`. With
+    a single model, the same object three times.
     """
 
     match: FittedModel | None

@@ -89,10 +89,7 @@ MAX_PLANS = 1 << 12
 class BayesFactors:
     """Log Bayes factors of the pairs of two files under a value model.
 
-    Raises
-    ------
-    GemelError
-        MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
+    Raises MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
 
     Notes
     -----

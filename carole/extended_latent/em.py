@@ -144,11 +144,8 @@ def counted(pairs: Pairs, count: I64, factors: BayesFactors, resolution: float, 
 class KeptPairs:
     """Pairs kept by their extended score.
 
-    Parameters
-    ----------
-    row_a, row_b, pattern : ndarray of int32, shape (n_pairs,)
-    log_factor : ndarray of float64, shape (n_pairs,)
-        Natural log Bayes factor of the values, not rounded.
+    `row_a`, `row_b`, `pattern` (int32, shape (n_pairs,)); `log_factor` (float64, shape (n_pairs,)): natural log Bayes
+    factor of the values, not rounded.
     """
 
     row_a: I32 = field(repr=False)

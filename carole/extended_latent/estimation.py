@@ -49,10 +49,7 @@ def completions(data: IncompleteCounts) -> F64:
 def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: int) -> tuple[SparseCounts, bool]:
     """Fuchs' EM of the saturated model.
 
-    Parameters
-    ----------
-    tolerance : float
-        Maximum change of a cell's probability at which to stop.
+    `tolerance`: maximum change of a cell's probability at which to stop.
 
     Notes
     -----

@@ -91,10 +91,7 @@ class Refit(Protocol):
 def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Classes | None = None) -> float:
     """Of agreement and values of all pairs, each by itself, relative to a model without matches.
 
-    Parameters
-    ----------
-    classes : Classes, optional
-        The same pairs by pattern and Bayes factor; None: of agreement alone.
+    `classes`: the same pairs by pattern and Bayes factor; None: of agreement alone.
 
     Notes
     -----
@@ -150,11 +147,7 @@ class ExtendedFit:
     def match_weights(self, row_a: Ints, row_b: Ints, gamma: I8) -> F64:
         """Match weights of pairs in bits, agreement and values together.
 
-        Parameters
-        ----------
-        row_a, row_b : ndarray of int, shape (n_pairs,)
-        gamma : ndarray of int8, shape (n_pairs, n_fields)
-            Their comparison vectors.
+        `row_a`, `row_b` (int, shape (n_pairs,)); `gamma` (int8, shape (n_pairs, n_fields)): their comparison vectors.
         """
         return self.scheme.match_weights(gamma) + self.factors.log(row_a, row_b) / math.log(2.0)
 

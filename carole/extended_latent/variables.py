@@ -246,11 +246,7 @@ class Pairs(Protocol):
 class ArrayPairs:
     """Pairs that are held as arrays.
 
-    Parameters
-    ----------
-    row_a, row_b : ndarray of int32, shape (n_pairs,)
-    pattern : ndarray of int32, shape (n_pairs,)
-        Row of the `PatternCounts`.
+    `row_a`, `row_b` (int32, shape (n_pairs,)); `pattern` (int32, shape (n_pairs,)): row of the `PatternCounts`.
     """
 
     row_a: I32 = field(repr=False)
@@ -275,11 +271,8 @@ class ArrayPairs:
 class WeightedPairs:
     """Pairs with their weights as matches, from which the value model is estimated.
 
-    Parameters
-    ----------
-    row_a, row_b : ndarray of int32, shape (n_pairs,)
-    weight : ndarray of float64, shape (n_pairs,)
-        Match probabilities, or the weight with which a pair stands for others.
+    `row_a`, `row_b` (int32, shape (n_pairs,)); `weight` (float64, shape (n_pairs,)): match probabilities, or the weight
+    with which a pair stands for others.
     """
 
     row_a: I32 = field(repr=False)

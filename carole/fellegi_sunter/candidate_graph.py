@@ -54,10 +54,7 @@ class CandidateGraph(NamedTuple):
 def candidate_graph(a: Ints, b: Ints) -> CandidateGraph:
     """Arrange candidate pairs, fewer than 2^31.
 
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice.
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice.
 
     Notes
     -----

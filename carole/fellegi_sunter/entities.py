@@ -32,13 +32,9 @@ Pairs = tuple[I32, I32]
 class OwnPersons:
     """The persons of one file.
 
-    Attributes
-    ----------
-    first
-        int32, shape (n_records,): first record of each record's person.
-    same
-        Sparse, shape (n_records, n_records): probability that two records of a person are of one; 1 for a record and
-        itself, 0 for records of two persons.
+    `first`: int32, shape (n_records,): first record of each record's person; `same`: sparse, shape (n_records,
+    n_records): probability that two records of a person are of one; 1 for a record and itself, 0 for records of two
+    persons.
     """
 
     first: I32
@@ -101,12 +97,8 @@ def same_entity(own: tuple[OwnPersons, OwnPersons], kept: Pairs, weight: F64, li
 class Entities:
     """Which records of both files are of one entity.
 
-    Attributes
-    ----------
-    a, b
-        int64, shape (n_a,) and (n_b,): the entity of each record, a number from 0; entities of Alice's records first.
-    n
-        Number of entities, those of one record included.
+    `a`, `b`: int64, shape (n_a,) and (n_b,): the entity of each record, a number from 0; entities of Alice's records
+    first; `n`: number of entities, those of one record included.
     """
 
     a: I64 = field(repr=False)
@@ -117,12 +109,8 @@ class Entities:
     def of(cls, persons: tuple[I32, I32], links: Pairs) -> Entities:
         """From the persons of both files and pairs of records whose persons are linked.
 
-        Parameters
-        ----------
-        persons : pair of ndarray of int, shape (n_a,) and (n_b,)
-            First record of each record's person.
-        links : pair of ndarray of int
-            No person of either file is linked to two.
+        `persons` (pair of int, shape (n_a,) and (n_b,)): first record of each record's person; `links`: no person of
+        either file is linked to two.
         """
         first_a, first_b = persons
         of_a, a = np.unique(first_a, return_inverse=True)

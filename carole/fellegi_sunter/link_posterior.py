@@ -245,9 +245,7 @@ class LinkPosterior:
         Matches of a person with one record in a file never share a record but by errors; the kin of several people, and
         namesakes, do as often as any pairs, or more.
 
-        Parameters
-        ----------
-        chosen : ndarray of bool, shape (n_pairs,)
+        `chosen` (bool, shape (n_pairs,)).
         """
         n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
         sides = zip(self._persons(), (self.n_a, self.n_b), ("one_to_many", "many_to_one"), strict=True)
@@ -265,9 +263,7 @@ class LinkPosterior:
     def excluded(self, linked: Flags) -> tuple[Flags, float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.
 
-        Parameters
-        ----------
-        linked : ndarray of bool, shape (n_pairs,)
+        `linked` (bool, shape (n_pairs,)).
         """
         excluded, free = np.zeros(len(linked), dtype=np.bool_), 1.0
         sides = zip(self._persons(), (self.n_a, self.n_b), self.copies, ("one_to_many", "many_to_one"), strict=True)

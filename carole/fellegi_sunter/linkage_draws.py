@@ -102,12 +102,8 @@ WeightDraw = Callable[[F64, np.random.Generator], F64]
 class DrawnLinks:
     """The links of drawn linkages.
 
-    Parameters
-    ----------
-    draw : ndarray of int32, shape (n_drawn_links,)
-        Number of the draw, from 0, ascending.
-    pair : ndarray of int64, shape (n_drawn_links,)
-        Position of the linked pair; ascending within a draw.
+    `draw` (int32, shape (n_drawn_links,)): number of the draw, from 0, ascending; `pair` (int64, shape
+    (n_drawn_links,)): position of the linked pair; ascending within a draw.
     """
 
     draw: I32 = field(repr=False)
@@ -129,12 +125,8 @@ class DrawnLinks:
 class LinkageDraws(DrawnLinks):
     """Drawn linkages, and what the chains behind them say of each other.
 
-    Parameters
-    ----------
-    r_hat : float
-        Split R-hat, the larger one of the number of links and of their total weight.
-    effective : float
-        Independent draws of the number of links that all steps are worth.
+    `r_hat`: split R-hat, the larger one of the number of links and of their total weight; `effective`: independent
+    draws of the number of links that all steps are worth.
     """
 
     r_hat: float

@@ -166,10 +166,7 @@ def add_conditionals(c: Choices, edge_of_row: I64, row_of_column: I64, n: int, t
 def average_links(c: Choices, likely: F64, sweeps: int, rng: np.random.Generator) -> F64:
     """Probability of each link, averaged over a chain; a quarter more sweeps come first.
 
-    Parameters
-    ----------
-    likely : ndarray of float64, shape (n_edges,)
-        The chain starts with each record's edge above one half, as far as it is free.
+    `likely` (float64, shape (n_edges,)): the chain starts with each record's edge above one half, as far as it is free.
 
     Notes
     -----

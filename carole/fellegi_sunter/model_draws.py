@@ -34,10 +34,7 @@ from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 class ModelDraws:
     """Draws the parameters of a fitted model.
 
-    Parameters
-    ----------
-    bounds : sequence of sequence of float
-        Inclusive upper bounds of each field's levels.
+    `bounds`: inclusive upper bounds of each field's levels.
     """
 
     fitted: FittedScheme
@@ -50,10 +47,7 @@ class ModelDraws:
     def weights(self, links: F64, rng: np.random.Generator) -> F64:
         """Match weights of the patterns, in bits, under parameters drawn given the links.
 
-        Parameters
-        ----------
-        links : ndarray of float64, shape (n_patterns,)
-            Links by pattern.
+        `links` (float64, shape (n_patterns,)): links by pattern.
 
         Notes
         -----

@@ -232,10 +232,7 @@ def _about_field(field: FieldLevels, m: F64, u: F64, counts: F64, unidentified_f
 def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str | None:
     """Reason why these counts cannot determine the parameters, or None.
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (n_fields, n_levels)
-        Pairs compared, by level.
+    `counts` (float64, shape (n_fields, n_levels)): pairs compared, by level.
     """
     informative = informative_fields(counts)
     names = [field.name for field, useful in zip(fields, informative, strict=True) if useful]

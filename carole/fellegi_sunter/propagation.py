@@ -101,12 +101,8 @@ class _Strong(NamedTuple):
 class Propagation:
     """Messages on a graph of candidates, kept from one prior or weighing to the next: each starts near its fixed point.
 
-    Parameters
-    ----------
-    log_ratio : ndarray of float64, shape (n_pairs,)
-        As for `weigh`.
-    tolerance : float
-        Change of a link's probability, and relative change of a record's weak claims, below which nothing is sent.
+    `log_ratio` (float64, shape (n_pairs,)): as for `weigh`; `tolerance`: change of a link's probability, and relative
+    change of a record's weak claims, below which nothing is sent.
 
     Notes
     -----
@@ -132,12 +128,8 @@ class Propagation:
     def run(self, log_prior_odds: float, max_sweeps: int = MAX_SWEEPS) -> Settled:
         """Pass messages until they converge, every pair's weight being prior odds times likelihood ratio.
 
-        Parameters
-        ----------
-        log_prior_odds : float
-            Natural logarithm.
-        max_sweeps : int
-            After which it is stopped, by the sums worked out: of components that rest none is.
+        `log_prior_odds`: natural logarithm; `max_sweeps`: after which it is stopped, by the sums worked out: of
+        components that rest none is.
         """
         self._scale = prior_odds(log_prior_odds)
         if not self._parted:

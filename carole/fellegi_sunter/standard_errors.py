@@ -53,11 +53,7 @@ MIN_CURVATURE = 1e-9
 class StandardErrors:
     """Standard errors of a model's parameters; NaN where none is reported.
 
-    Parameters
-    ----------
-    m, u : ndarray of float64, shape (n_fields, n_levels)
-    note : str
-        The basis of the errors, or why there are none.
+    `m`, `u` (float64, shape (n_fields, n_levels)); `note`: the basis of the errors, or why there are none.
     """
 
     m: F64
@@ -87,11 +83,9 @@ def pairwise_errors(
 ) -> StandardErrors:
     """Standard errors of a model from `fit`.
 
-    Returns
-    -------
-    StandardErrors
-        None of an unidentified field, of a level with less than `FEWEST` expected matches (near 0 an estimate is not
-        symmetric about the truth), of p at its bound, and of a model that is not identified or not converged.
+    There are none of an unidentified field, of a level with less than `FEWEST` expected matches (near 0
+    an estimate is not symmetric about the truth), of p at its bound, and of a model that is not identified or not
+    converged.
 
     Notes
     -----

@@ -23,12 +23,9 @@ Kind = Literal["independent", "model", "twins"]
 def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, kind: Kind = "twins") -> AttackedFiles:
     """The same files with dummy records at the end of the release.
 
-    Parameters
-    ----------
-    kind
-        ``independent``: every value drawn from its variable's own frequencies. ``model``: whole records drawn from a
-        decomposable model of the release. ``twins``: the keys of a released record, those that occur least often first,
-        with everything else from another record: the record is no longer unique.
+    `kind`: ``independent``: every value drawn from its variable's own frequencies. ``model``: whole records drawn from
+    a decomposable model of the release. ``twins``: the keys of a released record, those that occur least often first,
+    with everything else from another record: the record is no longer unique.
 
     Notes
     -----

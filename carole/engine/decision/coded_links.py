@@ -33,12 +33,8 @@ _ROUNDING = 1e-9
 class CodedLinks:
     """Links by their rows in the sets of codes.
 
-    Attributes
-    ----------
-    row_a, row_b : ndarray of int32, shape (n_links,)
-        Ascending by Alice's row, then Bob's; no pair twice.
-    probability : ndarray of float64, shape (n_links,)
-        Link probabilities, micro-aggregated.
+    `row_a`, `row_b` (int32, shape (n_links,)): ascending by Alice's row, then Bob's; no pair twice; `probability`
+    (float64, shape (n_links,)): link probabilities, micro-aggregated.
     """
 
     row_a: I32 = dataclass_field(repr=False)
@@ -59,10 +55,7 @@ class Expected:
 def coded_links(linkage: Linkage, codes_a: I32, codes_b: I32) -> CodedLinks:
     """The links of a resolved linkage.
 
-    Parameters
-    ----------
-    codes_a, codes_b : ndarray of int32, shape (n_handles,)
-        Row of each handle's record in Alice's and in Bob's set of codes.
+    `codes_a`, `codes_b` (int32, shape (n_handles,)): row of each handle's record in Alice's and in Bob's set of codes.
     """
     pairs, links = linkage.pairs, linkage.links
     row_a, row_b = codes_a[pairs.row_a[links]], codes_b[pairs.row_b[links]]
@@ -95,14 +88,8 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
 def micro_aggregated(probability: F64) -> F64:
     """Probabilities each shared by at least `GROUP` links, or by all where there are fewer.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n,)
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        The mean of each one's group; the total is unchanged.
+    `probability` (float64, shape (n,)). Returns float64, shape (n,): the mean of each one's group; the total is
+    unchanged.
 
     Notes
     -----

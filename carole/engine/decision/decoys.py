@@ -65,15 +65,8 @@ WeightedPairs = tuple[I32, I32, F64]
 def records_and_decoys(part: SignatureSet, decoys: int) -> tuple[SignatureSet, SignatureSet]:
     """A contribution of a whole file in its two parts.
 
-    Parameters
-    ----------
-    decoys : int
-        How many of the last rows are decoys, from the specification.
-
-    Raises
-    ------
-    GemelError
-        EMPTY_SOURCE if there are no other rows.
+    `decoys`: how many of the last rows are decoys, from the specification. Raises EMPTY_SOURCE if there are no other
+    rows.
     """
     n_records = part.n_rows - decoys
     if decoys and n_records < 1:

@@ -93,12 +93,8 @@ def near_copies(
 ) -> tuple[NearCopies, NearCopies]:
     """Count the near-copies in each of two files.
 
-    Parameters
-    ----------
-    files
-        Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules.
-    padded
-        Whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
+    `files`: Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules;
+    `padded`: whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
 
     Notes
     -----

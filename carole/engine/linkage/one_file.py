@@ -49,13 +49,9 @@ class OneFile(WholeFiles):
 class Deduplication:
     """A file's duplicates.
 
-    Attributes
-    ----------
-    linkage
-        Of the file with itself: `row_a` is the earlier record of each pair, `link_probability` the probability that
-        both are of one person, and the links are the kept pairs within persons.
-    person
-        int64, shape (n_rows,): the first record of each record's person; the record itself where it has no earlier one.
+    `linkage`: of the file with itself: `row_a` is the earlier record of each pair, `link_probability` the probability
+    that both are of one person, and the links are the kept pairs within persons; `person`: int64, shape (n_rows,): the
+    first record of each record's person; the record itself where it has no earlier one.
     """
 
     linkage: Linkage
@@ -65,16 +61,8 @@ class Deduplication:
 def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Deduplication:
     """Find the records of a file that are of one person.
 
-    Parameters
-    ----------
-    plan : LinkagePlan
-        What is meant for two files is left alone: the assignment, the expected matches, the latent step and the
-        estimates of quality.
-
-    Raises
-    ------
-    GemelError
-        As `link`.
+    `plan`: what is meant for two files is left alone: the assignment, the expected matches, the latent step and the
+    estimates of quality. Raises as `link`.
     """
     plan = replace(
         plan, assignment="one_to_many", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,

@@ -202,10 +202,7 @@ _VERSION = b"gemel request order 1"
 def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> I64:
     """Which kept pair comes at each place of a request: int64, shape (n_kept,).
 
-    Parameters
-    ----------
-    kept : KeptPairs
-        The candidate pairs; another choice of them has another order.
+    `kept`: the candidate pairs; another choice of them has another order.
 
     Notes
     -----

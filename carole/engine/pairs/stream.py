@@ -111,12 +111,8 @@ def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
 class PairStream:
     """The pairs of a run and their comparison vectors.
 
-    Parameters
-    ----------
-    max_patterns : int
-        Distinct (vector, mask) that memory allows.
-    store : bool
-        Whether to keep the packed vectors between the passes.
+    `max_patterns`: distinct (vector, mask) that memory allows; `store`: whether to keep the packed vectors between the
+    passes.
     """
 
     def __init__(
@@ -152,10 +148,7 @@ class PairStream:
     def count(self, progress: StageProgress) -> Counts:
         """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
 
-        Raises
-        ------
-        GemelError
-            MEMORY if there are more distinct vectors than memory allows.
+        Raises MEMORY if there are more distinct vectors than memory allows.
         """
         tables: queue.SimpleQueue[PatternCounter] = queue.SimpleQueue()
         everything = [PatternCounter(self._max_patterns) for _ in range(self._threads)]
@@ -209,13 +202,9 @@ class PairStream:
 
         Not after a last `keep`, which releases the stored vectors.
 
-        Parameters
-        ----------
-        code, mask : ndarray of int64, of uint32, shape (n,)
-            Packed vectors and masks.
-        visit : callable
-            Called with rows of A, rows of B and the position in `code` of each pair's vector; on the threads of the
-            pool, and the arrays are valid during the call only.
+        `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks; `visit`: called with rows of A, rows of
+        B and the position in `code` of each pair's vector; on the threads of the pool, and the arrays are valid during
+        the call only.
         """
         selected = table_of(code, mask, np.arange(len(code), dtype=np.int64))
 

@@ -163,11 +163,8 @@ def open_handles(
 ) -> ResolvedHandles:
     """A custodian's handles for the pairs of a request.
 
-    Raises
-    ------
-    GemelError
-        SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
-        and request; UPLOAD_CORRUPT if they are invalid.
+    Raises SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
+    and request; UPLOAD_CORRUPT if they are invalid.
     """
     at = list(Side).index(side)
     about = About(
@@ -234,15 +231,7 @@ def decide(
 ) -> Resolved:
     """Decide a request, once it is known which rows are one record.
 
-    Parameters
-    ----------
-    a, b
-        Alice's and Bob's handles.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if two pairs have the same two records.
+    `a`, `b`: Alice's and Bob's handles. Raises UPLOAD_CORRUPT if two pairs have the same two records.
 
     Notes
     -----
@@ -271,10 +260,7 @@ def sealed_result(
 ) -> bytes:
     """The result for Carole: what she must know, and each custodian's share, which she cannot read.
 
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if the membership list lacks a custodian; SEALED if sealing to its key fails.
+    Raises NOT_FOUND if the membership list lacks a custodian; SEALED if sealing to its key fails.
     """
     key = secrets.token_bytes(KEY_BYTES)
     shares: dict[Side, bytes] = {}

@@ -50,10 +50,7 @@ class ResolutionRequest:
 def pack_request(request: ResolutionRequest, order: I64) -> bytes:
     """The request for a comparison, its pairs in an order other than that in which Carole found them.
 
-    Parameters
-    ----------
-    order : ndarray of int64, shape (n_kept,)
-        Which kept pair comes at each place.
+    `order` (int64, shape (n_kept,)): which kept pair comes at each place.
     """
     found = request.found
     arrays: Arrays = {
@@ -91,10 +88,7 @@ def pack_request(request: ResolutionRequest, order: I64) -> bytes:
 def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> ResolutionRequest:
     """The request packed by `pack_request`, from another party.
 
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if it is not a valid request under this plan.
+    Raises UPLOAD_CORRUPT if it is not a valid request under this plan.
     """
     arrays, document = unpacked(content)
     try:
@@ -173,11 +167,8 @@ def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:
 def check_request(found: Candidates, plan: LinkagePlan) -> None:
     """Accept only a request whose pairs are those of its comparison vectors.
 
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT for pairs that are more or fewer than their vector has, a vector that occurs twice or in no pair,
-        pairs of no blocking rule of the plan, or vectors chosen twice.
+    Raises UPLOAD_CORRUPT for pairs that are more or fewer than their vector has, a vector that occurs twice or in no
+    pair, pairs of no blocking rule of the plan, or vectors chosen twice.
 
     Notes
     -----

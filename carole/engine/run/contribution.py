@@ -129,15 +129,8 @@ def _copied(part: SignatureSet) -> SignatureSet:
 class Packing:
     """How the levels of the compared fields are packed.
 
-    Parameters
-    ----------
-    n_levels : sequence of int
-        Levels of each field; the digit `n_levels[q]` means missing.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if there are 2**63 vectors or more.
+    `n_levels`: levels of each field; the digit `n_levels[q]` means missing. Raises PARAMETER if there are 2**63 vectors
+    or more.
     """
 
     def __init__(self, names: Sequence[str], n_levels: Sequence[int]) -> None:

@@ -41,10 +41,7 @@ class MemoryBudget:
     def take(self, n_bytes: int, purpose: str, remedy: str) -> None:
         """Reserve memory.
 
-        Raises
-        ------
-        GemelError
-            MEMORY if less is left, with the purpose, the missing amount and the remedy.
+        Raises MEMORY if less is left, with the purpose, the missing amount and the remedy.
         """
         if n_bytes > self.free:
             raise GemelError(
@@ -120,10 +117,7 @@ class LostUnitError(Exception):
 class UnitPool(Protocol):
     """Where units are worked on.
 
-    Attributes
-    ----------
-    executor
-        Takes them. Besides what the function raises, a unit may end with `LostUnitError`.
+    `executor`: takes them. Besides what the function raises, a unit may end with `LostUnitError`.
     """
 
     @property
@@ -164,12 +158,8 @@ class ThreadedUnits:
 class Resources:
     """What a run may use.
 
-    Attributes
-    ----------
-    memory_bytes
-        For the run's data, signatures included; the interpreter and its libraries need about 250 MB more.
-    units
-        Where a run in mode block_keyed works on its shards instead; None: on these threads.
+    `memory_bytes`: for the run's data, signatures included; the interpreter and its libraries need about 250 MB more;
+    `units`: where a run in mode block_keyed works on its shards instead; None: on these threads.
     """
 
     memory_bytes: int

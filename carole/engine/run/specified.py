@@ -54,10 +54,7 @@ def refuse_unidentified(spec: Specification) -> None:
 
     Every comparison is taken to have all of its levels; a run may still find one constant, and then refuse.
 
-    Raises
-    ------
-    GemelError
-        NOT_IDENTIFIED, as `carole.fellegi_sunter.em.fit` would.
+    Raises NOT_IDENTIFIED, as `carole.fellegi_sunter.em.fit` would.
     """
     plan = plan_of(spec)
     fields = [FieldLevels(compared.name, len(compared.bounds)) for compared in plan.compared]

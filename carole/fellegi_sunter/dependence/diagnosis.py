@@ -152,11 +152,7 @@ def _per(share: float) -> str:
 class OutsideBlocks:
     """Comparison vectors of pairs that blocking left out, from a random sample of them.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    count : ndarray of float64, shape (n_patterns,)
-        Pairs that they stand for.
+    `gamma` (int8, shape (n_patterns, n_fields)); `count` (float64, shape (n_patterns,)): pairs that they stand for.
     """
 
     gamma: I8

@@ -236,11 +236,8 @@ BATCH = 4096
 class Distribution:
     """P(comparison vector | class).
 
-    Parameters
-    ----------
-    tables : tuple of ndarray of float64
-        For each of the structure's families the probabilities of the field's levels given its parents': axis 0 is
-        the field, the others the parents in order.
+    `tables`: for each of the structure's families the probabilities of the field's levels given its parents': axis 0 is
+    the field, the others the parents in order.
     """
 
     structure: Structure
