@@ -33,7 +33,9 @@ from gemel.carole.extended_latent import (
     fit_extended,
 )
 from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records, saturated_counts
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.coordinator.demonstration.people.drivers import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.divergence import jensen_shannon

@@ -21,9 +21,9 @@ from benchmarks import DOCS
 from benchmarks._options import study_options
 from gemel.carole.comparison.levels import level_table, levels_of, similarity_table
 from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
-from gemel.carole.fellegi_sunter.model import log2_ratios
-from gemel.carole.fellegi_sunter.schemes import Shade, log_ratio_shaded, ratio_shaded
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, log2_ratios
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, Shade, fit_scheme, log_ratio_shaded, ratio_shaded
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.common.keys.derivation import FieldKeys
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import LEVELS

@@ -38,7 +38,7 @@ from gemel.common.progress import StageProgress
 #
 #     P(link) = odds / (1 + sum of the odds of the record's candidates),
 #
-# and the number of links is put at the one that they imply (`fixed_point`), as under one-to-one.
+# and the number of links is put at the one that they imply (`at_implied_number`), as under one-to-one.
 
 
 class Stars:
@@ -139,7 +139,7 @@ class LinkPosterior:
         Of each record the first one of its file that is the same person, itself where there is none.
     within : bool
         Whether the files are one, whose earlier records are A's. Its links are all pairs of a person's records, which
-        are linked to earlier ones under one_to_many (`antecedents`).
+        are linked to earlier ones under one_to_many (`entities.same_person`).
     expected_matches : float, optional
         Prior mean of the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely.
     recall : float

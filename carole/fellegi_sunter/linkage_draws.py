@@ -1,6 +1,6 @@
-r"""Draws of whole linkages from their posterior, for analyses that must not take links for the truth.
+"""Draws of whole linkages from their posterior, for analyses that must not take links for the truth.
 
-A Gibbs sampler draws the links given m and u, and m and u given the links (`model_draws`), in turn. Where no record may
+A Gibbs sampler draws the links given m and u, and m and u given the links (`ModelDraws`), in turn. Where no record may
 have two links the links come from the Markov chain of `linkage_sampler`, under Sadinle's prior, exact in the number of
 links. Where the records of one file may, or pairs stand alone, the share c of records that have a partner is drawn,
 ``c ~ Beta(n + 1, N - n + 1)``, and given c each record draws its partner by itself.
@@ -11,18 +11,30 @@ their summed weight is compared, and a draw is taken from each in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I32, I64, Ints
+from gemel.carole.arrays import F64, I32, I64, Flags, Ints
+from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, estimated
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
+from gemel.carole.fellegi_sunter.model import PatternCounts, corrected, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import (
+    FEW_MATCHES,
+    default_m,
+    expected_levels,
+    unidentified_fields,
+    worth,
+)
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
 
@@ -283,3 +295,68 @@ def _choose_partners(first: I64, log_odds: F64, uniform: F64) -> I64:
             chosen[i] = e
             reached += np.exp(log_odds[e] - highest)
     return chosen
+
+
+# m and u drawn from their posterior, given which pairs are links: the other half of the draws of a linkage.
+#
+# Given the links, the levels of a field among them are multinomial and its m has the Dirichlet posterior, under the
+# prior that estimation has (`FieldLevels.m_prior`). With dependent fields so has each row of each table of the
+# matches' graph; the graph itself stays as it was chosen. u is drawn likewise from the pairs that are no links, of
+# which there are so many that it hardly varies; where it is that of all pairs, or there are dependent fields or
+# classes of kin, it stays.
+
+
+@dataclass(frozen=True)
+class ModelDraws:
+    """Draws the parameters of a fitted model.
+
+    `bounds`: inclusive upper bounds of each field's levels.
+    """
+
+    fitted: FittedScheme
+    bounds: Sequence[Sequence[float]]
+    patterns: PatternCounts = field(repr=False)
+    settings: Estimation
+    rules: Sequence[RuleFields] = ()
+    level_counts: F64 | None = field(default=None, repr=False)
+
+    def weights(self, links: F64, rng: np.random.Generator) -> F64:
+        """Match weights of the patterns, in bits, under parameters drawn given the links.
+
+        `links` (float64, shape (n_patterns,)): links by pattern.
+
+        Notes
+        -----
+        O(n_patterns * n_fields).
+        """
+        fitted, model = self.fitted, self.fitted.model
+        scheme, n_levels = fitted.scheme, [len(levels) for levels in self.bounds]
+        patterns = scheme.patterns(self.patterns, n_levels)
+        counts = scheme.level_counts(self.level_counts, n_levels)
+        width = model.m.shape[1]
+        valid = within_levels([each.n_levels for each in model.fields])
+        believed = worth(model.fields)[:, None] * default_m(model.fields, width)
+        learnt = expected_levels(patterns, self.rules, links, width)
+        fixed = unidentified_fields(self.rules, len(model.fields))
+        m = np.where(fixed[:, None], model.m, dirichlet(learnt + believed, valid, rng))
+        if fitted.joint is not None and not fitted.joint.is_plain:
+            levels = [each.n_levels for each in model.fields]
+            mask = EstimationMask(patterns.mask, self.rules) if self.rules else None
+            structure = fitted.joint.matches.structure
+            matches = estimated(structure, patterns.gamma, links, m, levels, FEW_MATCHES / 4, mask, rng=rng)
+            return replace(fitted, joint=replace(fitted.joint, matches=matches)).match_weights(self.patterns.gamma)
+        u = model.u
+        if self.settings.u != "all_pairs":
+            everywhere = counted_levels(patterns.gamma, patterns.count, width) if counts is None else counts
+            p = float(links.sum()) / (float(model.n_a) * model.n_b)
+            mean = corrected(everywhere, m, p, valid, self.settings.prior)
+            u = dirichlet(mean * everywhere.sum(axis=1, keepdims=True), valid, rng)
+        return scheme.of(replace(model, m=m, u=u), self.bounds).match_weights(self.patterns.gamma)
+
+
+def dirichlet(counts: F64, valid: Flags, rng: np.random.Generator) -> F64:
+    """One draw per row from the Dirichlet distribution with these parameters, 0 where there is no level."""
+    drawn = np.where(valid, rng.standard_gamma(np.maximum(np.where(valid, counts, 0.0), 1e-3)), 0.0)
+    # Parameters far below 1 can come out as 0, which no later observation could mend.
+    drawn = np.where(valid, np.maximum(drawn, 1e-100), 0.0)
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))

@@ -17,11 +17,12 @@ from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
 from gemel.carole.extended_latent.settings import P
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
-from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.model import probability as logistic
-from gemel.carole.fellegi_sunter.settings import U
+from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation, U
 from gemel.carole.intruder.files import AttackedFiles
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gemel.carole.arrays import I32
-from gemel.carole.evaluation import calibration, expected_precision_recall
+from gemel.carole.evaluation.link_quality import calibration, expected_precision_recall
 from gemel.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
 from gemel.carole.intruder.files import AttackedFiles
 from gemel.common.documents.result_warning import by_severity

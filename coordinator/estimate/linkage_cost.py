@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemel.carole.blocking import CandidatePairs
+from gemel.carole.blocking.candidates import CandidatePairs
 from gemel.carole.engine.pairs.preparation import SAMPLE_PAIRS
 from gemel.carole.engine.pairs.selection import MAX_PAIRS
 from gemel.carole.engine.pairs.sharded_pairs import set_memory

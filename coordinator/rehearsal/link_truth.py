@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.carole.evaluation import (
+from gemel.carole.evaluation.link_quality import (
+    UNKNOWN,
     best_threshold,
     calibration,
     expected_precision_recall,
@@ -16,7 +17,6 @@ from gemel.carole.evaluation import (
     number_of_matches,
     quality,
 )
-from gemel.carole.evaluation.link_quality import UNKNOWN
 from gemel.common.documents.evaluation_document import EvaluationDocument
 
 CURVE_POINTS = 400

@@ -15,7 +15,7 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.engine.decision.decoys import DecoySource, count_linked, floor_of_decoys
-from gemel.carole.engine.decision.estimated import Estimated, estimated, rule_fields
+from gemel.carole.engine.decision.estimated import Estimated, estimated, estimation, rule_fields
 from gemel.carole.engine.decision.quality import (
     Decided,
     Fitted,
@@ -27,7 +27,6 @@ from gemel.carole.engine.decision.quality import (
     quality_warnings,
     replicates,
 )
-from gemel.carole.engine.decision.refinement import estimation
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.pairs.linkage_input import number_warnings, recall_warnings
 from gemel.carole.engine.pairs.selection import best_possible, duplicate_warnings, duplicates
@@ -35,10 +34,10 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.evaluation.quality_estimate import Claim, QualityEstimate
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, blocking_recall
-from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
-from gemel.carole.fellegi_sunter.model_draws import ModelDraws
-from gemel.carole.fellegi_sunter.recall import key_agreement
+from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.progress import Progress, StageProgress
 
 BOOTSTRAP_STREAM = 39

@@ -30,9 +30,9 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.evaluation.quality_estimate import DecoyCount
-from gemel.carole.fellegi_sunter import FittedScheme
 from gemel.carole.fellegi_sunter.link_posterior import group_means
 from gemel.carole.fellegi_sunter.model import probability as logistic
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes
 

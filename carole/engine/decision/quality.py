@@ -33,9 +33,9 @@ from gemel.carole.evaluation.quality_estimate import (
     corrected_claim,
     precision_by_decoys,
 )
-from gemel.carole.fellegi_sunter import PatternCounts
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import Assignment
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import similarities
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress

@@ -11,9 +11,9 @@ from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.selection import MANY_ALLOWED, FieldsPresent
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.fellegi_sunter import PatternCounts
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning
 
 

@@ -1,4 +1,4 @@
-"""A run's second estimate beside the values: as `refinement` makes it, with the values' Bayes factors as evidence.
+"""A run's second estimate beside the values: as `estimated.refine` makes it, with the values' Bayes factors as evidence.
 
 Where records compete, the pairs worth keeping by agreement and values together are kept first. Their link probabilities
 in the E step obey the assignment, so that the rivals of a match are not taken for matches; m, the dependence of fields,
@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gemel.carole.arrays import F64, I32
-from gemel.carole.engine.decision.estimated import rule_fields
-from gemel.carole.engine.decision.refinement import refine
+from gemel.carole.engine.decision.estimated import refine, rule_fields
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
 from gemel.carole.engine.pairs.stream import KeptPairs
@@ -26,9 +25,9 @@ from gemel.carole.extended_latent import BayesFactors, Classes, ExtendedSettings
 from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
 from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
-from gemel.carole.fellegi_sunter import FittedScheme
-from gemel.carole.fellegi_sunter.dependence import Evidence
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.model import level_counts, probability
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import JOINT, TRAINING

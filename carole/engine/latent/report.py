@@ -25,7 +25,7 @@ from gemel.carole.extended_latent import ExtendedFit, ValueFit, Values, Weighted
 from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
 from gemel.carole.extended_latent.explanation import explain_pairs
 from gemel.carole.extended_latent.fit import log_likelihood
-from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.risk.models import JointDistribution, JointVariable
 from gemel.risk.models.bits import members
 from gemel.risk.models.counts import distinct_rows

@@ -16,8 +16,7 @@ import numpy as np
 from gemel.carole.arrays import I32, I64, Flags
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
-from gemel.carole.engine.decision.estimated import decide, fitted_scheme, rule_fields, scored_patterns
-from gemel.carole.engine.decision.refinement import worth_keeping
+from gemel.carole.engine.decision.estimated import decide, fitted_scheme, rule_fields, scored_patterns, worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import check_variables, values_of
 from gemel.carole.engine.latent.refit import KEPT_PAIR_BYTES, NOTHING_KNOWN, KnownRecords, RunRefit, by_itself

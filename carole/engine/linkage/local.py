@@ -18,8 +18,7 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.decision.decoys import WeightedPairs
-from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
-from gemel.carole.engine.decision.refinement import worth_keeping
+from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns, worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import BlockKeyedFiles, WholeFiles, rarity, values_of
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
@@ -34,7 +33,8 @@ from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget, Resources, RunContext, UnitPool, quiet
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
 

@@ -14,7 +14,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 
 from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
-from gemel.carole.blocking import AscendingPairs, Part
+from gemel.carole.blocking.candidates import AscendingPairs, Part
 from gemel.carole.engine.pairs.preparation import (
     Samples,
     all_pairs_levels,
@@ -30,7 +30,7 @@ from gemel.carole.engine.pairs.stream import ComparisonVectors, PairStream
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress

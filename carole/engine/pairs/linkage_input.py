@@ -13,8 +13,8 @@ from gemel.carole.engine.pairs.selection import FieldsPresent, Selection
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
-from gemel.carole.fellegi_sunter import BlockingRecall
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.recall import BlockingRecall
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I8, I32
-from gemel.carole.comparison import FieldComparison, level_distribution, level_table
 from gemel.carole.comparison.crosswise import CrosswiseComparison
+from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.common.errors import ErrorCode, GemelError

@@ -12,7 +12,8 @@ from gemel.carole.engine.run.contribution import n_distinct, row_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import mebibytes
 from gemel.carole.engine.run.result import BestPossible, Duplicates, ScoredPairs, ScoredPatterns
-from gemel.carole.fellegi_sunter import FittedScheme, Model
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet

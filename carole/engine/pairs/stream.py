@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from gemel.carole.arrays import I8, I32, I64, U32
-from gemel.carole.blocking import PairSource, Part
+from gemel.carole.blocking.candidates import PairSource, Part
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
 from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
 from gemel.carole.engine.run.contribution import Packing

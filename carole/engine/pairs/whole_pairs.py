@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gemel.carole.arrays import I32, I64, U32, U64
-from gemel.carole.blocking import AllPairs, AscendingPairs, CandidatePairs, KeyedRule, Rule, UnionPairs, ValueRule
 from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
-from gemel.carole.blocking.rules import band_keys
+from gemel.carole.blocking.candidates import AllPairs, AscendingPairs, CandidatePairs
+from gemel.carole.blocking.rules import KeyedRule, Rule, UnionPairs, ValueRule, band_keys
 from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreement

@@ -22,9 +22,10 @@ from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, classed
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.parties import Side
 from gemel.common.progress import Progress

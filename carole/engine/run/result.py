@@ -8,10 +8,12 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags, Ints
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
-from gemel.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.link_posterior import Copies
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.recall import BlockingRecall
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.risk.models import JointDistribution
 
@@ -215,7 +217,7 @@ class Linkage:
     draws
         Drawn linkages, by positions of `pairs`, where they are to be released.
     one_file
-        Records of the file, where it was linked with itself (`one_file.deduplicate`).
+        Records of the file, where it was linked with itself (`linking.deduplicate`).
     entities
         Of both files' records, under the assignment clusters; the links are all pairs of an entity's records.
     """

@@ -17,7 +17,7 @@ from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import BlocksBySize, RunContext
 from gemel.carole.engine.shared.opened_levels import OpenedRun, packed_vectors
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter
 from gemel.common.progress import StageProgress

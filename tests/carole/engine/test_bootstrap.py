@@ -8,7 +8,7 @@ import pytest
 from gemel.carole.engine.decision.quality import Decided, Fitted, drawn_matches, replicates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.evaluation.quality_estimate import Claim
-from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
 
 DRAWS = 4000
 

@@ -16,7 +16,7 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LatentPlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import calibration, matching_pairs, number_of_matches, quality
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Seed

@@ -21,7 +21,7 @@ from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, 
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
+from gemel.carole.evaluation.link_quality import expected_precision_recall, matching_pairs, number_of_matches
 from gemel.carole.extended_latent import (
     ArrayPairs,
     Classes,
@@ -32,7 +32,8 @@ from gemel.carole.extended_latent import (
     fit_extended,
 )
 from gemel.carole.extended_latent.em import kept as keep
-from gemel.carole.fellegi_sunter.dependence import Evidence, fit_joint
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.engine.test_known_records import joint_set, training_set

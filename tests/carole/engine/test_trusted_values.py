@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from gemel.carole.comparison import FieldComparison, level_distribution, level_table
-from gemel.carole.comparison.levels import levels_of, similarity_table
+from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table, levels_of, similarity_table
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from gemel.carole.engine.pairs import preparation
 from gemel.common.errors import ErrorCode, GemelError

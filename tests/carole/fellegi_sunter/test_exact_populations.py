@@ -9,7 +9,9 @@ import pytest
 
 from benchmarks import em
 from benchmarks.em import distributions, exact_counts
-from gemel.carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, fit
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
 
 SIDE = 10**9
 PRECISE = Estimation(prior=0, one_to_one=False, tolerance=1e-10, max_iterations=20_000)

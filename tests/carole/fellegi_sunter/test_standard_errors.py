@@ -8,11 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gemel.carole.engine.decision.refinement import believed_model
-from gemel.carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, RuleFields, fit
-from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.engine.decision.estimated import believed_model
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH, Estimation, FieldLevels, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import linked_errors, pairwise_errors
 
 M = np.array([[0.1, 0.15, 0.75], [0.1, 0.2, 0.7], [0.2, 0.8, 0.0], [0.1, 0.9, 0.0]])
