@@ -1,4 +1,4 @@
-"""A run's second estimate beside the values: as `estimated.refine` makes it, with the values' Bayes factors as evidence.
+"""A run's second estimate beside the values: as `refine` makes it, with the values' Bayes factors as evidence.
 
 Where records compete, the pairs worth keeping by agreement and values together are kept first. Their link probabilities
 in the E step obey the assignment, so that the rivals of a match are not taken for matches; m, the dependence of fields,

@@ -1,7 +1,7 @@
 """Entities of two files: against plain definitions, and against every partition of the records of both.
 
 The exact posterior is by enumeration. Prior and weights: each record of a file is a copy of an earlier one of it with
-prior odds `ODDS` (`entities.same_person`), which makes the persons of the file; a person of A and one of B are one with prior
+prior odds `ODDS` (`same_person`), which makes the persons of the file; a person of A and one of B are one with prior
 odds `ODDS`, none twice; the likelihood ratio of two records is two to their weight, and of two persons the mean over
 the pairs of their records.
 """
