@@ -4,7 +4,8 @@ The pairwise model scores each pair separately, at prior odds p / (1 - p). In a 
 weak pair whose records have no other candidate is likely a match where nearly every record has one, and a strong one
 is not if a stronger one takes its record. Here a whole matching has probability proportional to Sadinle's prior
 (`prior`) and the likelihood ratios of its links (`at_implied_number`); marginals are belief propagation's
-(`propagation`), and where records compete in a cycle, which it misjudges, those of enumeration or of a Markov chain (`cores`).
+(`propagation`), and where records compete in a cycle, which it misjudges, those of enumeration or of a Markov chain
+(`cores`).
 """
 
 from __future__ import annotations

@@ -121,9 +121,9 @@ def _with_an_empty_record(part: SignatureSet) -> SignatureSet:
 # Entities of two files: the persons within each, linked one to one, and every pair of an entity's records.
 #
 # The assignment `clusters`. Persons within a file are found as its custodian would (`deduplicate`), by the plan's
-# fields, rules and model. A pair of records whose persons are linked is a link, also if the two share no block or resemble each
-# other too little to have been kept: such pairs are compared when the persons are known, so that every link has its
-# weight and its probability.
+# fields, rules and model. A pair of records whose persons are linked is a link, also if the two share no block or
+# resemble each other too little to have been kept: such pairs are compared when the persons are known, so that every
+# link has its weight and its probability.
 
 
 STAGES = ("tables", "levels", "count", "model", "keep", "decide")
