@@ -213,7 +213,8 @@ def test_mutual_information():
     assert mutual_information(np.diag([0.25] * 4)) == pytest.approx(2)
 
 
-def test_a_run_reports_it_without_a_probability():
+def test_a_run_reports_it_without_a_probability(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "REPLICATES", 40)
     sets, _ = files(0, 150, 0.1)
     plan = plan_of(SPEC)
     run, again = (link(*sets, plan, Resources(2**31, threads), lambda stage, done: None) for threads in (1, 2))
