@@ -17,9 +17,6 @@ from gemel.carole.engine.pairs.sharded_pairs import set_memory
 from gemel.carole.engine.pairs.stream import PairStream
 from gemel.carole.engine.run.resources import KEPT_BYTES, PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.engine.shared.compared_rows import PERMUTED_COPIES
-from gemel.carole.engine.shared.comparisons import comparison_of
-from gemel.common.sharing.output_bits import PairComparison
 from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout, SetLayout
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.candidate_pairs import RulePairs
@@ -39,6 +36,9 @@ from gemel.coordinator.estimate.unit_costs import (
     VECTORS,
     WORKER_BASE,
 )
+from gemel.shared.gates.output_bits import PairComparison
+from gemel.shared.run.compared_rows import PERMUTED_COPIES
+from gemel.shared.run.comparisons import comparison_of
 
 # What mode shared costs each of the three who compute: gates, bytes sent, seconds; the same for all three.
 #

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import SealingKey
-from gemel.common.keys.fingerprint import fingerprint
-from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity import Identity, PublicIdentity, fingerprint
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import open_wrapper
 from gemel.common.parties import Party, Role
 from gemel.common.pki import Member, PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
-from gemel.common.pki.own_keys import check_own
+from gemel.common.pki.reader import check_own
 from gemel.common.rpc.tls import TlsFiles
 from gemel.custodian.configuration import CustodianConfiguration, Peer
 

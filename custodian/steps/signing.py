@@ -15,16 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from gemel.common.keys import Seed, key_check_value
+from gemel.common.keys.check import key_check_value
+from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.progress import Progress
 from gemel.common.signatures import Layout
 from gemel.common.signatures.intervals import INTERVAL_ROWS
 from gemel.common.signatures.layout import CODES, SetLayout
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.common.wire import Manifest, manifest_to_wire
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.known_records import known_set
 from gemel.custodian.encoding.records import encode_records

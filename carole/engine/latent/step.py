@@ -39,7 +39,7 @@ from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.fellegi_sunter.model import probability
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.progress import Progress, StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification

@@ -38,9 +38,9 @@ from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order, quiet
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.bulk import numbers
+from gemel.common.keys.suite import Suite
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import SetLayout
-from gemel.common.suite import Suite
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

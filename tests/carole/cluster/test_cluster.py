@@ -27,7 +27,7 @@ from gemel.carole.cluster.tls import require_admitted
 from gemel.carole.engine import Resources
 from gemel.carole.engine.run.resources import LostUnitError
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.rpc.status import passes
 from tests.carole.cluster.processes import HeldCluster, HeldStore, again, at, in_a_run, small_units
@@ -114,7 +114,7 @@ def test_an_object_that_is_gone_or_has_another_bit_ends_the_run_with_its_shard(
 
 def test_a_worker_of_another_version_is_sent_no_work(held: HeldStore, cluster: HeldCluster, tmp_path: Path) -> None:
     """Another version: this source with one line more."""
-    for part in ("gemel", "protos", "common", "custodian", "risk", "carole"):
+    for part in ("gemel", "protos", "common", "custodian", "risk", "shared", "carole"):
         shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     changed = tmp_path / "carole" / "engine" / "pairs" / "shard_work.py"
     changed.write_text(changed.read_text() + "\n# Another version.\n")

@@ -16,10 +16,8 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
-from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.members import Members
@@ -29,7 +27,7 @@ from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, 
 from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, Upload, coordination
 from tests.carole.service.test_membership import eventually
 from tests.carole.service.test_stewardship import hold, refused, steward
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
 
 REASON = "she leaves for the ministry in May"
 TEXT = SPECIFICATION.replace("results_days: 30", "results_days: 29")

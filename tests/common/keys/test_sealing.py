@@ -12,17 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.content_key import APPROVED, DEFAULT, MARK_BYTES, header_bytes
 from gemel.common.keys.sealing import (
+    APPROVED,
     CHUNK_BYTES,
+    DEFAULT,
+    MARK_BYTES,
     TAG_BYTES,
     SealContext,
+    header_bytes,
     open_file,
     open_sealed,
     seal,
 )
 from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey, SealingPublicKey
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 KEY = SealingKey.create()
 APPROVED_KEY = SealingKey.create(Suite.APPROVED)

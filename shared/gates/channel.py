@@ -1,0 +1,67 @@
+"""How a compute party exchanges messages with the other two, whatever carries them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import ComputeParty
+
+
+class Channel(Protocol):
+    """Ordered, authenticated messages between the three parties of one session.
+
+    A carrier numbers and authenticates what it passes on: a message that was changed, left out, repeated or sent by
+    another party raises `GemelError` (DEVIATION) at its receiver, naming the link.
+    """
+
+    @property
+    def own(self) -> ComputeParty:
+        """This party."""
+
+    def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
+        """Send a message; it is on its way when the call returns, and the buffer may be written again.
+
+        Raises
+        ------
+        GemelError
+            UNAVAILABLE if the session has ended.
+        """
+
+    def receive(self, sender: ComputeParty) -> bytes:
+        """The next message of a party, waited for.
+
+        Raises
+        ------
+        GemelError
+            UNAVAILABLE if the session has ended; DEVIATION if the message is not the next one of this party.
+        """
+
+
+_REMEDY = "find out with the others whose program or machine was changed, then begin the run again"
+
+
+def deviation(
+    stage: str, what: str, link: tuple[ComputeParty, ComputeParty], suspects: tuple[ComputeParty, ...]
+) -> GemelError:
+    """A deviation that one party has found.
+
+    Parameters
+    ----------
+    stage
+        What was computed.
+    what
+        What does not hold between two parties, without a full stop.
+    link
+        The two whose messages do not fit.
+    suspects
+        Who can have deviated, as the party that reports it sees it: never itself.
+    """
+    first, second = sorted(link)
+    return GemelError(
+        ErrorCode.DEVIATION,
+        f"{what} between {first.title} and {second.title}",
+        where=stage,
+        got=f"a deviation of {' or '.join(party.title for party in sorted(suspects))}",
+        remedy=_REMEDY,
+    )
