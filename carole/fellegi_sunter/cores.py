@@ -329,10 +329,7 @@ class _Cutting:
         claims = np.bincount(column, self._claims_b[inside], minlength=self._n_columns) / none_b
         return _Isolated(weight, 1.0 / (1.0 + claims), none_a, none_b)
 
-    def _put(
-        self, inside: I64, found: F64, none_a: NDArray[np.floating],
-        none_b: NDArray[np.floating],
-    ) -> None:  # fmt: skip
+    def _put(self, inside: I64, found: F64, none_a: NDArray[np.floating], none_b: NDArray[np.floating]) -> None:
         """Write the probabilities of a cut, and share what is left of its records among their links outside."""
         self.probability[inside] = found
         cut = np.zeros(len(self._row), dtype=np.bool_)

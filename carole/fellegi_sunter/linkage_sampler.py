@@ -71,9 +71,8 @@ def _sum_up(first: I64, weight: F64, reach: F64) -> None:
 
 @njit(nogil=True, cache=True)
 def chain_move(
-    c: Choices, edge_of_row: I64, row_of_column: I64, n: int,
-    rng: np.random.Generator, rows: I64, edges: I64,
-) -> int:  # fmt: skip
+    c: Choices, edge_of_row: I64, row_of_column: I64, n: int, rng: np.random.Generator, rows: I64, edges: I64
+) -> int:
     """One chain of exchanges; returns the number of links after it.
 
     `edge_of_row` (int64, shape (n_rows,)): edge by which each record of A is linked, or -1. Changed in place.

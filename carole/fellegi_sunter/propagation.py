@@ -253,9 +253,8 @@ class Propagation:
         return self._sums(self._columns, first, self._row_of_column_edge, self._of_columns, self._b, self._a)
 
     def _sums(
-        self, parts: list[slice], first: I64, other: I32, weak: F64,
-        own: _Side, others: _Side,
-    ) -> tuple[int, float, int]:  # fmt: skip
+        self, parts: list[slice], first: I64, other: I32, weak: F64, own: _Side, others: _Side
+    ) -> tuple[int, float, int]:
         """The weak pairs' sums of one file's records, as `sum_weak`."""
         found = in_ranges(
             parts,

@@ -56,9 +56,8 @@ def pair_source(
 
 
 def _rule(
-    a: SignatureSet, b: SignatureSet, rule: RulePlan, plan: LinkagePlan, budget: MemoryBudget,
-    progress: StageProgress,
-) -> tuple[Rule, Skew]:  # fmt: skip
+    a: SignatureSet, b: SignatureSet, rule: RulePlan, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress
+) -> tuple[Rule, Skew]:
     formed = rule.formed
     if formed is None:
         take_index(a, b, 1, budget)
