@@ -145,7 +145,7 @@ def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, plan: LinkagePla
     assert areas[0] == pytest.approx(areas[1], abs=0.002)
 
 
-@pytest.mark.parametrize("file", ["training", "joint"])
+@pytest.mark.parametrize("file", [pytest.param("training", marks=pytest.mark.long), "joint"])
 def test_a_resolver_has_what_custodians_brought(
     insured: Insured, plain: Linkage, monkeypatch: pytest.MonkeyPatch, file: str
 ):

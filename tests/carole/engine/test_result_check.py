@@ -37,7 +37,7 @@ class Case:
     rows: tuple[np.ndarray, np.ndarray]
 
 
-@pytest.fixture(scope="module", params=["one_to_one", "one_to_many", "none"])
+@pytest.fixture(scope="module", params=["one_to_one", pytest.param("one_to_many", marks=pytest.mark.long), "none"])
 def case(request: pytest.FixtureRequest) -> Case:
     """Files in which a tenth of the people has two records, so that candidates compete."""
     spec, files = people(200, 0.3, 4)
