@@ -18,8 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from gemel.carole.assessment import AssessmentContext, Combined, combine, combine_coded
-from gemel.carole.assessment.combined_assessment import assess
+from gemel.carole.assessment.combined import Combined, combine, combine_coded
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.engine import Linkage, Resources, compare, conclude
 from gemel.carole.engine.decision.coded_links import CodedLinks, Expected, coded_links
 from gemel.carole.engine.documents.run_documents import findings
@@ -32,7 +32,7 @@ from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
 
 RESOURCES = Resources(2 << 30, 2)

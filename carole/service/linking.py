@@ -19,7 +19,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import combine, combine_coded, near_copies_warnings
+from gemel.carole.assessment.combined import combine, combine_coded
+from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Contribution, compare, link
 from gemel.carole.engine.decision.coded_links import Expected
 from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
@@ -39,13 +40,13 @@ from gemel.carole.service.computing import Computing, own_contribution
 from gemel.carole.service.ending import RunWork, end_run, granted_joint, relayed_shares, shares
 from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from gemel.shared.run.job import Terms, lead
 from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.joined_session import JoinedSession, row_part

@@ -28,8 +28,8 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
-from gemel.common.signatures import SignatureSet
 from gemel.common.signatures.layout import CODES, SAMPLES
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import (
@@ -49,7 +49,7 @@ from gemel.coordinator.demonstration.people.insured import KEY
 from gemel.custodian.service import CustodianService
 from gemel.custodian.state.row_map import unpack_map
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from tests.e2e.deployment import (
     BOBS_NAMES,
     STATE,

@@ -6,15 +6,21 @@ from typing import Any
 
 import altair as alt
 
-from gemel.common.documents.evaluation_document import SchemeResult
-from gemel.common.documents.linkage_document import AtThreshold, BothUnlinkable, EffectOfValues, Example, ExplainedGroup
+from gemel.common.documents.linkage_document import (
+    AtThreshold,
+    BothUnlinkable,
+    EffectOfValues,
+    Example,
+    ExplainedGroup,
+    SchemeResult,
+)
 from gemel.common.documents.model_document import FieldParameters, History
 from gemel.common.language import clauses, gettext, listed, marked, named, written
 from gemel.coordinator.reports.linkage import wording
 from gemel.coordinator.reports.linkage.charts import FULL_WIDTH, Chart
 from gemel.coordinator.reports.linkage.content import ReportContent
 from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES
-from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 COMMONEST = "one of the commonest"
 """What an example is that is there for its frequency alone."""
