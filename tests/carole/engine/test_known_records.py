@@ -24,8 +24,7 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import KEY
+from gemel.coordinator.demonstration.people.insured import KEY, driver_network
 from gemel.custodian.encoding.categories import Relabelling, known_set
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
 
