@@ -25,7 +25,7 @@ from gemel.common.parties import Role, Side
 from gemel.coordinator.client.run_progress import HELD, REFUSED
 from gemel.coordinator.demonstration.people.insured import trait_variables
 from gemel.coordinator.rehearsal.processes import ServiceProcess
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from tests.e2e.deployment import STATE, Deployment, entries_in, insured, people, specification, typed, variables_of
 
 REASON = "used inside the secure room only, see the minutes of May"

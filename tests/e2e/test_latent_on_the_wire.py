@@ -40,7 +40,7 @@ from gemel.coordinator.demonstration.people.insured import KEY
 from gemel.custodian.service import CustodianService
 from gemel.custodian.state.row_map import unpack_map
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from tests.e2e.deployment import STATE, Deployment, insured, people, specification, variables_of
 from tests.e2e.recording import answered
 
