@@ -139,9 +139,9 @@ def tables(
     replicates = len(next(iter(claimed.values())))
     few = len(next(iter(next(iter(after.values())).values())))
     lines = [
-        f"`python -m benchmarks intruder --write` makes these tables (seed {seed}, means over {replicates} draws). Smith "
-        "and Elliot's files (2017, section 3.1): an intruder knows 400 people by surname and driving quality, and six "
-        "more of their variables; 600 records are released with four others, a fifth of the keys wrong; about 240 of "
+        f"`python -m benchmarks intruder --write` makes these tables (seed {seed}, means over {replicates} draws). "
+        "Smith and Elliot's files (2017, section 3.1): an intruder knows 400 people by surname and driving quality, and "
+        "six more of their variables; 600 records are released with four others, a fifth of the keys wrong; about 240 of "
         "the 400 are among them. Training: 500 complete records of other people.",
         "",
         "| intruder | most probable pair: claimed, true | everyone's best record: claimed, true | "
@@ -189,7 +189,9 @@ def tables(
 
 def main(arguments: list[str]) -> int:
     """Print the tables, or put them into the page."""
-    options = study_options(arguments, "intruder", __doc__, replicates=20, seed=17, writes="the tables into docs/identification.md")
+    options = study_options(
+        arguments, "intruder", __doc__, replicates=20, seed=17, writes="the tables into docs/identification.md"
+    )
     claimed = claims(options.replicates, options.seed)
     after = changed(max(2, options.replicates // 2), options.seed, changes())
     text = tables(claimed, after, options.seed)

@@ -146,8 +146,8 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "is no distribution. Here it is the corrected one ([why](../docs/extended-latent.md)).",
         "- A surname's probability is not its share of the two files: what agreement on a name is worth must not be "
         "counted from the pair itself, and most names seen once are rarer than one in the file "
-        "([how](../docs/extended-latent.md)). With plain shares agreement on a name that each file has once would count "
-        "for nothing.",
+        "([how](../docs/extended-latent.md)). With plain shares agreement on a name that each file has once would "
+        "count for nothing.",
         "- The search needs a prior precision, which the paper does not give. With 1 the graphs have four to six edges "
         "and the decomposable divergence of Ext. EM is about .48, for non-matches among the weighted pairs dilute all "
         "dependence between the files; with 64, which is used here, it is as in the table (`python -m research se17 "

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from research import PAGES
 from gemel.carole.evaluation.classes import TiedClasses, tied_classes
 from gemel.carole.evaluation.curve import curve_of
 from gemel.carole.extended_latent import (
@@ -40,6 +39,7 @@ from gemel.coordinator.demonstration.people.drivers import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import fit
+from research import PAGES
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")

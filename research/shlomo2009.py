@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from research import PAGES
 from gemel.risk.identification import (
     KeyFile,
     LogLinearRisk,
@@ -19,6 +18,7 @@ from gemel.risk.identification import (
     misclassification_risk,
     swapping_matrix,
 )
+from research import PAGES
 from research._census_extract import LEVELS, NAMES, extract
 from research._swapping import observed_matrix, random_swap
 

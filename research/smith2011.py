@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from research import PAGES
 from gemel.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
 from gemel.risk.identification.assessment.rank_plots import auc
 from gemel.risk.identification.matching.bayesian_matching import (
@@ -27,6 +26,7 @@ from gemel.risk.identification.matching.bayesian_matching import (
     fit_models,
 )
 from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
+from research import PAGES
 from research._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
 
 THESIS_CHAPTER_7: Mapping[str, Any] = {

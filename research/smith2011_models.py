@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from research import PAGES
 from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.rank_plots import auc
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.strategies import Frequencies
 from gemel.risk.models import GammaPrior, HyperDirichlet, SearchResult, anneal, mc3, mc3_with_precision
+from research import PAGES
 from research._census import EIGHT, SIXTEEN, TWELVE, Census, census
 from research._smith2011_printed import COUNT_BANDS
 from research.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8

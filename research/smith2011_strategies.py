@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from research import PAGES
 from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
 from gemel.risk.identification import Attack, Frequencies, KeyFile, attacks
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import best_cells
 from gemel.risk.models import GammaPrior
 from gemel.risk.models.counts import total_by_row
+from research import PAGES
 from research._census import FIVE, LEVELS, census
 from research.smith2011 import NOTIONAL, interval
 
