@@ -140,9 +140,9 @@ def tables(
     few = len(next(iter(next(iter(after.values())).values())))
     lines = [
         f"`python -m benchmarks intruder --write` makes these tables (seed {seed}, means over {replicates} draws). "
-        "Smith and Elliot's files (2017, section 3.1): an intruder knows 400 people by surname and driving quality, and "
-        "six more of their variables; 600 records are released with four others, a fifth of the keys wrong; about 240 of "
-        "the 400 are among them. Training: 500 complete records of other people.",
+        "Smith and Elliot's files (2017, section 3.1): an intruder knows 400 people by surname and driving quality, "
+        "and six more of their variables; 600 records are released with four others, a fifth of the keys wrong; about "
+        "240 of the 400 are among them. Training: 500 complete records of other people.",
         "",
         "| intruder | most probable pair: claimed, true | everyone's best record: claimed, true | "
         "claims at .5 or more: number, claimed, true | AUC |",
