@@ -6,8 +6,8 @@ record of combination j is the right person with probability :math:`E[1/(f_j + K
 their weight; probabilities of cells are not averaged first, since 1/F is no linear function of them.
 
 What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
-(research/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not help:
-the prior is worth one record.
+(research/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not
+help: the prior is worth one record.
 """
 
 from __future__ import annotations
