@@ -17,7 +17,7 @@ from gemel.carole.assessment import Combined
 from gemel.carole.assessment.differences import EarlierRelease, differences
 from gemel.carole.assessment.publication import base_table, publication
 from gemel.carole.assessment.released_counts import coding, counted
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.specification.model.assessment import PublishedTable
 
 LEFT = (1, 2, 10, 100)

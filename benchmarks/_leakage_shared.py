@@ -34,8 +34,7 @@ from benchmarks._shared_attacks import (
 from benchmarks._shared_case import Case, Columns, compared, made
 from benchmarks._shared_views import read_fields
 from benchmarks.modes import link_in
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.specification import BlockingRule
 from gemel.coordinator.demonstration.people import corrupt
 from gemel.custodian.encoding.blocking_keys import key_text

@@ -17,16 +17,16 @@ from benchmarks._shared_attacks import BetweenFiles, by_levels, learnt, middles
 from benchmarks._shared_case import Case, compared
 from benchmarks._shared_views import gate_words, guessed, joined
 from gemel.carole.comparison.thresholds import disagreement_limits
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.local_session import local_parties, together
-from gemel.common.sharing.output_bits import ComparedField, PairComparison
-from gemel.common.sharing.pair_levels import compare_pairs
-from gemel.common.sharing.party import Party
-from gemel.common.sharing.permutation import permuted
-from gemel.common.sharing.sliced_pairs import SlicedPairs
+from gemel.common.parties import ComputeParty
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.leakage.own_file import clear_values
 from gemel.custodian.leakage.pairs import ABSENT, paired_values
+from gemel.shared.gates.output_bits import ComparedField, PairComparison
+from gemel.shared.gates.pair_levels import compare_pairs
+from gemel.shared.gates.party import Party
+from gemel.shared.gates.permutation import permuted
+from gemel.shared.gates.sliced_pairs import SlicedPairs
+from gemel.shared.session.local_session import local_parties, together
 
 REGISTER = 8000
 """People of her register whom the attack on levels looks through, those attacked among them: all would take long."""

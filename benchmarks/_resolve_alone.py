@@ -17,7 +17,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.common.parties import Role, Side
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.reader import Reader
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.specification import read_specification
 from gemel.custodian.memory import high_water
 

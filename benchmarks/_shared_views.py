@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.output_bits import PairComparison
-from gemel.common.sharing.output_slices import output_slices
-from gemel.common.sharing.party import Party
-from gemel.common.sharing.row_words import RowWords
-from gemel.common.sharing.sliced_pairs import SlicedPairs
+from gemel.common.parties import ComputeParty, Side
+from gemel.common.signatures.row_words import RowWords
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.custodian.leakage.view import FieldView
+from gemel.shared.gates.output_bits import PairComparison
+from gemel.shared.gates.output_slices import output_slices
+from gemel.shared.gates.party import Party
+from gemel.shared.gates.sliced_pairs import SlicedPairs
 
 SeenField = tuple[FieldView, NDArray[np.int64]]
 """The distinct signatures of a field, and which of them each row has (-1: none)."""

@@ -25,7 +25,7 @@ from benchmarks import DOCS
 from benchmarks._assess_differences import lines
 from benchmarks._built_population import FEW, SMALL, WIDE, Trait, built
 from gemel.carole.assessment import AssessmentContext, assess
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 
 BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"
 DIFFERENCES = "<!-- benchmark differences: begin -->", "<!-- benchmark differences: end -->"

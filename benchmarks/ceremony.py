@@ -22,8 +22,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks._ceremony_files import EXAMPLE, SPECIFICATION, free_address, two_sources
-from gemel.common.pki.membership_file import load_membership
 from gemel.party.calls import read_to
+from gemel.party.membership_file import load_membership
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/live-linkage.md"

@@ -37,7 +37,7 @@ import numpy as np
 from benchmarks import REPOSITORY
 from benchmarks._encode_in_memory import in_memory
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.coordinator.demonstration.people import generate
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.tokens import tokenise

@@ -21,18 +21,17 @@ from pathlib import Path
 from gemel.carole.service.computation_sessions import Absence
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Role
+from gemel.common.parties import ComputeParty, Role
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import provision
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.computation_calls import ComputationCalls
-from gemel.common.rpc.joined_session import JoinedSession, joined_session
 from gemel.common.rpc.limits import SWITCH_SECONDS
 from gemel.common.rpc.tls import channel_credentials
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.handshake import SessionTerms
+from gemel.shared.session.computation_calls import ComputationCalls
+from gemel.shared.session.handshake import SessionTerms
+from gemel.shared.session.joined_session import JoinedSession, joined_session
 from tests.carole.computing import NAMES, RUN, announced
 from tests.carole.deployment import Deployment
 

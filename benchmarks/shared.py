@@ -4,7 +4,7 @@ Every row of a group of 32 is compared with all 32 of the other file, in 8 field
 the same levels of the same random signatures, which are compared with the plain ones. The three parties are threads of
 one process with messages in memory, so what is measured is the computation; a third of the process's time is a party's.
 
-* `gemel`: what a project runs (`gemel.common.sharing`), with missing values, and every gate checked.
+* `gemel`: what a project runs (`gemel.shared.gates`), with missing values, and every gate checked.
 * `gemel, unchecked`: the same circuits without the check of gates: what a semi-honest protocol would cost.
 * `arithmetic`: shares mod 2^16 of every bit, as once proposed for this mode; nothing is checked.
 * `SPU`: ABY3 of SecretFlow SPU in three forms (see `_shared_spu`); nothing is checked, no value missing.
@@ -32,19 +32,19 @@ from numpy.typing import NDArray
 from benchmarks import REPOSITORY
 from benchmarks._shared_arithmetic import RingParties, levels
 from gemel.carole.comparison.thresholds import disagreement_limits
-from gemel.common.sharing.arithmetic import Arithmetic
-from gemel.common.sharing.bit_slices import rows_of
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.gate_check import GATE_WORDS
-from gemel.common.sharing.local_session import LocalChannel, local_parties, together
-from gemel.common.sharing.output_bits import ComparedField, PairComparison
-from gemel.common.sharing.output_slices import output_slices
-from gemel.common.sharing.pair_levels import BATCH_WORDS, compare_pairs
-from gemel.common.sharing.party import Party
-from gemel.common.sharing.row_words import WORD_BITS, RowWords
-from gemel.common.sharing.sliced_pairs import SlicedPairs
-from gemel.common.sharing.streams import KEY_BYTES
+from gemel.common.parties import ComputeParty
+from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.common.specification.model.defaults import LEVELS
+from gemel.shared.gates.arithmetic import Arithmetic
+from gemel.shared.gates.bit_slices import rows_of
+from gemel.shared.gates.gate_check import GATE_WORDS
+from gemel.shared.gates.output_bits import ComparedField, PairComparison
+from gemel.shared.gates.output_slices import output_slices
+from gemel.shared.gates.pair_levels import BATCH_WORDS, compare_pairs
+from gemel.shared.gates.party import Party
+from gemel.shared.gates.sliced_pairs import SlicedPairs
+from gemel.shared.gates.streams import KEY_BYTES
+from gemel.shared.session.local_session import LocalChannel, local_parties, together
 
 ROWS = 32
 """Rows of a group in either file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemel.carole.service.application import serve
 from gemel.common.errors import GemelError
-from gemel.common.parent_process import OPTION, end_with_parent
+from gemel.common.processes import OPTION, end_with_parent
 
 
 def main(arguments: list[str] | None = None) -> int:

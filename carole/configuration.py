@@ -19,7 +19,7 @@ from gemel.common.keys.identity_configuration import IdentityConfiguration
 from gemel.common.keys.wrapping_configuration import WrappingConfiguration
 from gemel.common.observability.settings import Observability, section
 from gemel.common.pki.list_pin import ListDigest, pin_line
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 TEMPLATE = """\

@@ -1,7 +1,11 @@
-"""Files and folders that exist whole or not at all after a crash. Errors are `OSError`, for the caller to word."""
+"""Files and folders that exist whole or not at all after a crash, a folder's lock, and a file that must stay in place.
+
+Errors of writing are `OSError`, for the caller to word.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -9,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @contextmanager
@@ -82,3 +88,75 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lock_folder(folder: Path) -> int:
+    """Lock a folder until the returned descriptor is closed.
+
+    Raises
+    ------
+    GemelError
+        BUSY if another process has the lock.
+    """
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise GemelError(
+            ErrorCode.BUSY,
+            "another service is using this folder",
+            where=str(folder),
+            remedy="stop it, or give this one a folder of its own, and the database that belongs to it",
+        ) from None
+    return descriptor
+
+
+class StandingFile:
+    """A file that a process keeps open and that must stay where it is, as it was when this was made.
+
+    A program goes on writing to a file that has been renamed or removed, and all of it is lost with the end of the
+    program. So the place of the file is compared with what was opened, before a write and after it.
+
+    Parameters
+    ----------
+    what
+        What it is, for the error.
+    remedy
+        What an operator does about it.
+
+    Raises
+    ------
+    OSError
+        If it is missing.
+    """
+
+    def __init__(self, path: Path, what: str, remedy: str) -> None:
+        self._path = path
+        self._what = what
+        self._remedy = remedy
+        self._opened = self._present()
+
+    def require(self) -> None:
+        """Refuse to go on unless the file that was opened is still where it was.
+
+        Raises
+        ------
+        GemelError
+            DATABASE.
+        """
+        try:
+            moved = self._present() != self._opened
+        except OSError:
+            moved = True
+        if moved:
+            raise GemelError(
+                ErrorCode.DATABASE,
+                f"{self._what} has been removed, renamed or replaced while it was in use",
+                where=self._path.name,
+                remedy=self._remedy,
+            )
+
+    def _present(self) -> tuple[int, int]:
+        found = self._path.stat()
+        return found.st_dev, found.st_ino

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from gemel.common.errors import ErrorCode, GemelErrors
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 MAX_DEPTH = 16
 MAX_DIGITS = 18

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
-from gemel.common.dry_run_option import DryRun
-from gemel.common.json_output import Json, JsonFile, print_json, write_json
 from gemel.common.parties import Party
-from gemel.common.project_names import project_names
+from gemel.common.terminal.options import DryRun, EncodingOption, SeparatorOption, project_names
+from gemel.common.terminal.output import Json, JsonFile, print_json, write_json
 
 if TYPE_CHECKING:
     pass
@@ -55,7 +53,6 @@ def build(party: Party) -> typer.Typer:
     _override(app, party, default)
     _fetch_alone(app, party, default)
     _leakage(app, party)
-    _console(app, party, default)
     _stop(app, party, default)
     app.add_typer(_seed(party), name="seed")
     return app
@@ -78,7 +75,7 @@ def _check(app: typer.Typer, party: Party, default: Path) -> None:
         declared, and with the specification; memory, disk, and what the installation lacks. It ends with status 1 if
         one has failed. Records are read here and counted; Carole is called once.
         """
-        from gemel.common.check_lines import report
+        from gemel.common.terminal.check_lines import report
         from gemel.custodian.operator.own_check import check_custodian
 
         report(check_custodian(party, config, specification), as_json=as_json)
@@ -415,38 +412,6 @@ def _leakage(app: typer.Typer, party: Party) -> None:
             raise typer.Exit(1)
 
 
-def _console(app: typer.Typer, party: Party, default: Path) -> None:
-    @app.command()
-    def console(
-        config: Config = default,
-        listen: Annotated[
-            str | None,
-            typer.Option(help="Host and port, in place of the configuration's; by default loopback and any free port."),
-        ] = None,
-    ) -> None:
-        """Open the console in a browser: projects, what would leave, what Carole could learn, decisions, results.
-
-        It asks the running service as the other commands do. It listens on this machine only, and prints a link that
-        opens it once; a session ends when it is not used. Keys, seeds and records are on no page, and seeds are agreed
-        on by no click. Ctrl-C ends it.
-        """
-        from gemel.common.rpc.tls import channel_credentials
-        from gemel.common.web.serving import Place, listening, show_link
-        from gemel.custodian.configuration import load_custodian
-        from gemel.custodian.console.application import console_of
-        from gemel.custodian.console.custodian import Custodian
-
-        custodian = Custodian(party, config.absolute())
-        configuration = load_custodian(config)
-        # Keys that are another party's are named now, and not on each page.
-        channel_credentials(configuration.keys, party.role, party.role)
-        settings = listening(configuration.console, listen)
-        place = Place(settings)
-        typer.echo(f"Console of {party.title} at {place.base}. Ctrl-C ends it.")
-        app = console_of(custodian, settings, place.base, place.rules, show_link)
-        place.serve(app)
-
-
 def _seed(party: Party) -> typer.Typer:
     app = typer.Typer(
         help="Seeds exchanged by hand, for custodians who do not want to agree on one through Carole.",
@@ -463,8 +428,7 @@ def _seed(party: Party) -> typer.Typer:
 
         Both name it as `seed_file` in their configuration. Whoever has it and Carole's data can test guessed names.
         """
-        from gemel.common.keys import new_seed_file
-        from gemel.common.keys.seed_file import seed_file_check
+        from gemel.custodian.agreement.seed_file import new_seed_file, seed_file_check
         from gemel.custodian.operator.screen import console
 
         seed = new_seed_file(file, project)

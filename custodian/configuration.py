@@ -17,6 +17,7 @@ from gemel.common.configuration import (
     Address,
     Configuration,
     ConfiguredPath,
+    ConsoleConfiguration,
     Size,
     hexadecimal,
     host_and_port,
@@ -31,7 +32,6 @@ from gemel.common.observability.settings import Observability
 from gemel.common.pki.list_pin import ListDigest
 from gemel.common.records.sources import Source
 from gemel.common.specification.model.defaults import Mode
-from gemel.common.web.console_configuration import ConsoleConfiguration
 
 MAX_KNOWN_FILES = 64
 

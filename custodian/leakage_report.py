@@ -12,9 +12,9 @@ from typing import Any, Literal, Protocol, Self
 import polars as pl
 
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.drawn_records import DrawnRecords
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.specification import Specification
+from gemel.custodian.drawn_records import DrawnRecords
 
 Attacker = Literal["public counts", "register of a share", "register of everybody"]
 PUBLIC: Attacker = "public counts"

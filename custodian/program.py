@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gemel.common.errors import GemelError
 from gemel.common.missing_module import missing_module
-from gemel.common.parent_process import OPTION, end_with_parent
 from gemel.common.parties import Party
+from gemel.common.processes import OPTION, end_with_parent
 from gemel.custodian.service import serve
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from gemel.common.documents.provenance import read_provenance as read_provenance
     from gemel.common.errors import GemelError as GemelError
     from gemel.common.errors import GemelErrors as GemelErrors
-    from gemel.common.shown_report import Report as Report
     from gemel.common.specification import Specification as Specification
+    from gemel.common.terminal.output import Report as Report
     from gemel.coordinator.analysis.share_files import LinkedFile as LinkedFile
     from gemel.coordinator.analysis.share_files import OwnFile as OwnFile
     from gemel.coordinator.analysis.share_files import join as join
@@ -40,7 +40,7 @@ PUBLIC = {
     "LinkedFile": "gemel.coordinator.analysis.share_files",
     "LinkedFiles": "gemel.coordinator.api.linked_files",
     "OwnFile": "gemel.coordinator.analysis.share_files",
-    "Report": "gemel.common.shown_report",
+    "Report": "gemel.common.terminal.output",
     "Specification": "gemel.common.specification",
     "GemelError": "gemel.common.errors",
     "GemelErrors": "gemel.common.errors",

@@ -10,16 +10,18 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from functools import cache
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from gemel.common.ended_in_order import WORDS, ended_in_order
 from gemel.common.errors import ErrorCode, GemelError, code_of
-from gemel.common.json_output import error_document, json_awaited, print_json
 from gemel.common.missing_module import EXTRAS, missing_module
+from gemel.common.terminal.ended_in_order import WORDS, ended_in_order
+from gemel.common.terminal.output import error_document, json_awaited, print_json
 from gemel.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
 
 
@@ -30,6 +32,7 @@ class Subcommand(NamedTuple):
     help: str
 
 
+CONSOLE = "gemel.console.command"
 SUBCOMMANDS = {
     "demo": Subcommand(
         "gemel.coordinator.commands.demo",
@@ -75,7 +78,7 @@ SUBCOMMANDS = {
         "Put the linked file together: the ids and probabilities of links, with variables of the custodians' files.",
     ),
     "console": Subcommand(
-        "gemel.coordinator.commands.console",
+        CONSOLE,
         "Open the console of a coordinator or a steward in a browser: projects, runs, reports, decisions, the audit "
         "log.",
     ),
@@ -180,9 +183,20 @@ def _installed(module: str) -> bool:
 app.info.epilog = EPILOG if _installed(SUBCOMMANDS["demo"].module) else None
 
 
+@cache
+def _module(name: str) -> ModuleType:
+    """A module of commands; a custodian's with the console, where that is installed: no custodian's image has it."""
+    module = importlib.import_module(name)
+    if hasattr(module, "PARTY") and _installed(CONSOLE):
+        from gemel.console.command import add_console
+
+        add_console(module.app, module.PARTY)
+    return module
+
+
 def subcommand(name: str) -> TyperCommand | TyperGroup:
     """One subcommand, imported, whole."""
-    module = importlib.import_module(SUBCOMMANDS[name].module)
+    module = _module(SUBCOMMANDS[name].module)
     holder = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
     if hasattr(module, "app"):
         holder.add_typer(module.app, name=name)

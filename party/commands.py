@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gemel.common.errors import parameter
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role
-from gemel.common.suite import Suite
 
 if TYPE_CHECKING:
     from gemel.common.records.sources import Source

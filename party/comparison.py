@@ -13,8 +13,8 @@ import typer
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.pki.members import Member
-from gemel.common.pki.membership_file import Membership, typed_string
 from gemel.party.calls import read_to, readers_of
+from gemel.party.membership_file import Membership, typed_string
 from gemel.party.place import Place
 
 ATTEMPTS = 3

@@ -11,8 +11,8 @@ from types import ModuleType
 
 from gemel.common.keys.fingerprint import in_groups
 from gemel.common.parties import Role
-from gemel.common.pki.membership_file import Membership
 from gemel.common.records.sources import Source
+from gemel.party.membership_file import Membership
 from gemel.party.place import Place
 
 WRITERS = {

@@ -10,13 +10,13 @@ import typer
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import read_public
-from gemel.common.pki.convening import carole_address, convene, is_of
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import new_folders, write_public
-from gemel.common.pki.membership_file import FILE, Membership, load_membership
+from gemel.party.assembling import carole_address, convene, is_of
 from gemel.party.comparison import compare
 from gemel.party.configurations import Joined, program
 from gemel.party.joining import accepted, finish, own_request, refuse_joined
+from gemel.party.membership_file import FILE, Membership, load_membership
 from gemel.party.place import Place
 
 AUTHORITY = "authority"

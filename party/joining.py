@@ -11,15 +11,15 @@ from pathlib import Path
 import typer
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.suite import Suite
 from gemel.common.pki.acceptance import Acceptance, checked
 from gemel.common.pki.enrolment import enrol
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import write_public
-from gemel.common.pki.membership_file import FILE, Membership, load_membership
 from gemel.common.records.sources import Source
-from gemel.common.suite import Suite
 from gemel.party.comparison import compare
 from gemel.party.configurations import Joined, complete, configure, program
+from gemel.party.membership_file import FILE, Membership, load_membership
 from gemel.party.place import Place
 
 

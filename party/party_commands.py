@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role
-from gemel.common.suite import Suite
 from gemel.party.commands import convene, join
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gemel.carole.projects.diagram import state_diagram
-from gemel.common.disclosure_measures import measures_table
+from gemel.common.documents.disclosure_measures import measures_table
 from gemel.common.documents.reference import reference
 from gemel.common.documents.result_warning import warnings_tables
 from gemel.common.parties import Role

@@ -29,8 +29,8 @@ from gemel.carole.assessment.publication import publication
 from gemel.carole.assessment.released_counts import counted, pack
 from gemel.carole.engine.linkage.near_copies import NearCopies
 from gemel.carole.engine.run.resources import Resources
-from gemel.common.disclosure_measures import MEASURES
 from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning
 from gemel.common.errors import parameter

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.json_output import Json, print_json
+from gemel.common.terminal.output import Json, print_json
 
 if TYPE_CHECKING:
     from gemel.carole.store.database import Database

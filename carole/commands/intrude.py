@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.json_output import JsonFile, write_json
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
+from gemel.common.terminal.output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from gemel.common.records.csv_form import CsvOptions

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.dry_run_option import DryRun, end_dry_run
-from gemel.common.json_output import Json, print_json
+from gemel.common.terminal.options import DryRun, end_dry_run
+from gemel.common.terminal.output import Json, print_json
 
 if TYPE_CHECKING:
     from gemel.carole.configuration import StoreConfiguration
@@ -236,7 +236,7 @@ def check(config: Config = Path("carole.yaml"), as_json: Json = False) -> None:
     `notify` are read and nothing is sent; `gemel carole try-notify` does. It ends with status 1 if one has failed.
     """
     from gemel.carole.service.own_check import check_carole
-    from gemel.common.check_lines import report
+    from gemel.common.terminal.check_lines import report
 
     report(check_carole(config), as_json=as_json)
 

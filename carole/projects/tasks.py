@@ -14,7 +14,7 @@ from gemel.carole.projects.operations import key_mismatch
 from gemel.carole.projects.project import Project
 from gemel.carole.projects.restoration import no_further_run, standstill
 from gemel.carole.projects.state import Grant, MessageKind, RunState, State
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 
 

@@ -13,7 +13,7 @@ from gemel.common.errors import GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.pki.members import Member
 from gemel.common.wire.chunks import Chunk
-from gemel.common.wire.sides import side_from_wire
+from gemel.common.wire.parties import side_from_wire
 from gemel.protos.linkage.v1 import resolution_pb2
 
 

@@ -17,27 +17,25 @@ import grpc
 from gemel.carole.projects import Project
 from gemel.carole.service.computation_sessions import Absence, Session, Sessions, lost
 from gemel.carole.service.context import ServiceContext, known_id, project_name
-from gemel.carole.service.message_relay import MessagePart
 from gemel.carole.service.wire import approvals_to_wire
 from gemel.carole.store.payloads.stored_sets import StoredContribution, StoredSet
 from gemel.carole.store.uploads import SharesOfUpload
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.logging_setup import log
-from gemel.common.parties import Side
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.compute_members import compute_members
 from gemel.common.rpc.event_loop import run_in_loop
 from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.handshake import SESSION_BYTES
 from gemel.common.signatures.layout import CODES, KNOWN
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES
-from gemel.common.wire.compute_parties import party_from_wire, party_to_wire
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
-from gemel.common.wire.sides import side_from_wire
+from gemel.common.wire.parties import party_from_wire, party_to_wire, side_from_wire
 from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+from gemel.shared.session.handshake import SESSION_BYTES
+from gemel.shared.session.message_relay import MessagePart
 
 # A run of mode shared as it is offered to the coordinator and the steward, who verify all of it themselves.
 

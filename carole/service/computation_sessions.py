@@ -11,14 +11,13 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gemel.carole.service.message_relay import CAPACITY_BYTES, Link
 from gemel.carole.store.payloads.stored_sets import StoredContribution
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.logging_setup import log
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.handshake import link_name
+from gemel.common.parties import ComputeParty, Side
 from gemel.protos.linkage.v1 import computation_pb2
+from gemel.shared.session.handshake import link_name
+from gemel.shared.session.message_relay import CAPACITY_BYTES, Link
 
 KEPT_SECONDS = 120.0
 """How long an ended session is remembered, so that each of its parties reads why it ended."""

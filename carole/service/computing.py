@@ -20,19 +20,18 @@ from gemel.carole.store.runs import Lease
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.logging_setup import log
-from gemel.common.parties import Side
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.compute_members import compute_members
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.computation_calls import ComputationCalls
-from gemel.common.rpc.joined_session import JoinedSession, joined_session
 from gemel.common.rpc.limits import SWITCH_SECONDS
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.handshake import SESSION_BYTES, SessionTerms
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.specification import Specification, encoding_digest, specification_digest
 from gemel.common.wire.share_headers import HeaderAbout, open_header
+from gemel.shared.session.computation_calls import ComputationCalls
+from gemel.shared.session.handshake import SESSION_BYTES, SessionTerms
+from gemel.shared.session.joined_session import JoinedSession, joined_session
 
 AWAIT_PARTIES = "await-parties"
 AWAIT_COORDINATOR = "await-coordinator"

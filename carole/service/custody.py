@@ -27,7 +27,7 @@ from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
-from gemel.common.wire.sides import side_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.

@@ -11,7 +11,6 @@ from sqlalchemy.engine import make_url
 from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.cluster.tls import require_admitted
 from gemel.carole.configuration import CaroleConfiguration, load_carole
-from gemel.common.check_lines import Checks, Note
 from gemel.common.errors import ErrorCode, file_error
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
@@ -25,6 +24,7 @@ from gemel.common.pki.list_pin import ListPin
 from gemel.common.pki.own_keys import check_own
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.rpc.trust import Trust
+from gemel.common.terminal.check_lines import Checks, Note
 
 
 def check_carole(config: Path) -> Checks:

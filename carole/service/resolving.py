@@ -27,8 +27,6 @@ from gemel.carole.engine.resolution.resolution_result import unpack_result
 from gemel.carole.engine.resolution.result_check import check_result
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.engine.shared.comparing import compare_opened
-from gemel.carole.engine.shared.job import Terms, lead
 from gemel.carole.service.computing import Computing, own_contribution
 from gemel.carole.service.ending import end_run
 from gemel.carole.service.requesting import contributions, request_compared, request_rows, where_of
@@ -42,12 +40,14 @@ from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
-from gemel.common.rpc.joined_session import JoinedSession
-from gemel.common.rpc.session_rows import row_part
 from gemel.common.specification import Specification
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.risk.models import JointDistribution
+from gemel.shared.run.comparing import compare_opened
+from gemel.shared.run.job import Terms, lead
+from gemel.shared.session.joined_session import JoinedSession
+from gemel.shared.session.session_rows import row_part
 
 # The first half of a run in mode shared: computed with the coordinator and a steward, of which Carole sees the counts.
 #

@@ -20,7 +20,7 @@ from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.chunks import Chunk
-from gemel.common.wire.sides import side_from_wire, side_to_wire
+from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
 
 

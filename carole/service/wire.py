@@ -16,7 +16,7 @@ from gemel.common.errors import parameter
 from gemel.common.keys.check import PART_BYTES, canary_part_names
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
-from gemel.common.wire.sides import side_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.protos.linkage.v1 import audit_pb2, contribution_pb2, custody_pb2, project_pb2
 
 _LONGEST_ERROR = 2000

@@ -35,13 +35,13 @@ from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import open_wrapper
 from gemel.common.logging_setup import begin_log, log, place_of
 from gemel.common.observability.tracing import begin_tracing
-from gemel.common.parent_process import end_with_parent
 from gemel.common.parties import Role
 from gemel.common.periodic import Periodic
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.pki.reader import Reader
 from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.processes import end_with_parent
 from gemel.common.rpc.status import for_others, passes
 from gemel.common.specification import load_specification
 

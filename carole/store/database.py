@@ -22,9 +22,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from gemel.carole.store import tenure
 from gemel.carole.store.migrations import schema_version
 from gemel.carole.store.tables import meta
+from gemel.common.durable import StandingFile
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.missing_module import installing
-from gemel.common.standing_file import StandingFile
 from gemel.common.versions import STORE
 
 # SQLite's file: never made by accident, and never written to after it has been moved or replaced.

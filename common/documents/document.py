@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from gemel.common.described_model import DescribedModel
+from gemel.common.documents.described_model import DescribedModel
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 
 MAX_BYTES = 64 << 20

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 from numpy.typing import NDArray
 
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 BLOCK_BYTES = 16
 

@@ -28,7 +28,7 @@ from gemel.common.keys.sealing_key import (
     SealingKey,
     SealingPublicKey,
 )
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 DEFAULT = b"gemel sealed 1\n"
 APPROVED = b"gemel sealed 2\n"

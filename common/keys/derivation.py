@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from gemel.common.errors import parameter
 from gemel.common.keys.framing import frame
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 SEED_BYTES = 32
 KEY_BYTES = 32

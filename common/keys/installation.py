@@ -7,7 +7,7 @@ from cryptography.exceptions import InternalError, UnsupportedAlgorithm
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.content_key import hpke_suite
 from gemel.common.keys.sealing_key import ALGORITHMS, new_key
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 
 def require_suite(suite: Suite, where: str) -> None:

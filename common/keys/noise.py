@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from gemel.common.errors import parameter
 from gemel.common.keys.derivation import KEY_BYTES, FieldKeys
 from gemel.common.keys.framing import frame
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 NOISE_KEY_BYTES = 32
 

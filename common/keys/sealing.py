@@ -38,7 +38,7 @@ from gemel.common.keys.content_key import (
 )
 from gemel.common.keys.framing import frame
 from gemel.common.keys.sealing_key import ALGORITHMS, SealingKey, SealingPublicKey
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16

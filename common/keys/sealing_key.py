@@ -40,7 +40,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.key_file import PUBLIC_BYTES, PublicKey, StoredKey, load_keys, save_keys, unexpected
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 MLKEM_PUBLIC_BYTES = 1184
 DEFAULT_PUBLIC_BYTES = MLKEM_PUBLIC_BYTES + PUBLIC_BYTES

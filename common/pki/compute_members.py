@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing_key import MLKEM1024_PUBLIC_BYTES, MLKEM_PUBLIC_BYTES, SealingPublicKey
-from gemel.common.parties import Role, Side
+from gemel.common.keys.suite import Suite
+from gemel.common.parties import ComputeParty, Role, Side
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members
-from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.specification import Specification
-from gemel.common.suite import Suite
 
 _REMEDY = "have the coordinator name three members of three organisations in `compute`, or link in mode block_keyed"
 

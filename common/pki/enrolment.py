@@ -25,6 +25,7 @@ from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.private_files import write_private
 from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.suite import Suite
 from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Role
 from gemel.common.pki.authority import Authority
@@ -46,7 +47,6 @@ from gemel.common.pki.enrolment_requests import EnrolmentRequest
 from gemel.common.pki.folders import PartyFolder, new_folders, write_public
 from gemel.common.pki.member_entries import NAME
 from gemel.common.pki.members import Member, Members
-from gemel.common.suite import Suite
 
 
 def enrol(

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role
 from gemel.common.pki.acceptance import accept
 from gemel.common.pki.authority import Authority
@@ -22,7 +23,6 @@ from gemel.common.pki.enrolment_requests import EnrolmentRequest
 from gemel.common.pki.folders import PartyFolder, new_folders, write_public
 from gemel.common.pki.member_entries import NAME
 from gemel.common.pki.members import Members
-from gemel.common.suite import Suite
 
 AUTHORITY_FOLDER = "authority"
 

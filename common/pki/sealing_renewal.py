@@ -19,14 +19,14 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import ALGORITHMS, SealingKey, new_key
-from gemel.common.message_words import listed
+from gemel.common.keys.suite import Suite
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Role
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import PartyFolder, write_public
 from gemel.common.pki.members import Member, Members
 from gemel.common.pki.own_keys import check_own
 from gemel.common.specification import Specification
-from gemel.common.suite import Suite
 
 APPROVED_RENEWAL = "make one by `gemel party renew-sealing --cryptography approved`, see deploy/README.md, Rotation"
 """What the owner of a key of the default suite does for a project of the approved one."""

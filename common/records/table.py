@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.message_words import closest
+from gemel.common.language.message_words import closest
 from gemel.common.records.positions import Found, Positions
 
 NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and the separator"

@@ -14,8 +14,8 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from gemel.common.dry_run_option import end_dry_run
 from gemel.common.rpc.access import READING
+from gemel.common.terminal.options import end_dry_run
 
 SIGNED = ("signature", "approval")
 """How the names of fields end that hold a signature: whoever saw one could bring it to Carole as a consent that was

@@ -6,7 +6,7 @@ where the specification names files of training records or of a known joint dist
 the file.
 
 In mode shared the sets of rows and samples are as in block_keyed, and each has, in the place of its fields and tags,
-one array that Carole cannot read: a share of each row's words (`common.sharing.row_words`), sealed.
+one array that Carole cannot read: a share of each row's words (`common.signatures.row_words`), sealed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.sharing.row_words import RowWords
 from gemel.common.signatures.intervals import WHOLE, Interval
+from gemel.common.signatures.row_words import RowWords
 from gemel.common.specification.model.known_files import MAX_KNOWN_ROWS
 
 Content = Literal["signatures", "values", "fixed", "shared", "withheld"]

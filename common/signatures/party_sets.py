@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import PartySecrets, add_share
-from gemel.common.sharing.row_words import RowWords
+from gemel.common.parties import ComputeParty
+from gemel.common.signatures.custodian_shares import PartySecrets, add_share
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout, where_of
+from gemel.common.signatures.row_words import RowWords
 from gemel.common.signatures.shared_words import SharedUpload, check_shared_digests, open_words
 from gemel.common.signatures.signature_sets import corrupt
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from gemel.common.keys.framing import frame
 from gemel.common.parties import Side
-from gemel.common.sharing.row_words import WORD_BITS, RowWords
 from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import SEAL_BYTES, SetLayout, where_of
+from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet, check_interval, corrupt
 
 _DOMAIN = b"gemel sealed words 1"

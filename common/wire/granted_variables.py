@@ -35,8 +35,8 @@ from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from gemel.common.suite import Suite
 
 VALUES, LINKS, DRAWS = "values", "links", "draws"
 ID = "id"

@@ -8,7 +8,7 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import CODES, KNOWN, Content, FieldLayout, Layout, SetLayout, VariableLayout
-from gemel.common.wire.sides import side_from_wire, side_to_wire
+from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2
 
 VERSION = 1

@@ -27,9 +27,8 @@ from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.signing_purpose import SigningPurpose
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.wire.row_handles import UPLOAD_BYTES
 
 SESSION_BYTES = 16

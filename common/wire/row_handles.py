@@ -30,8 +30,8 @@ from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from gemel.common.suite import Suite
 from gemel.common.wire.arrays import pack_arrays, unpack_arrays
 
 HANDLES = "handles"

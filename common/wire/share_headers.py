@@ -20,13 +20,12 @@ from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.signing_purpose import SigningPurpose
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
+from gemel.common.keys.suite import Suite
+from gemel.common.parties import ComputeParty, Side
+from gemel.common.signatures.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
 from gemel.common.signatures.layout import Layout, SetLayout
 from gemel.common.signatures.party_sets import ShareHeader
 from gemel.common.signatures.shared_words import SharedUpload
-from gemel.common.suite import Suite
 
 _SHARES = b"gemel shares 1\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from gemel.common.frames import Records, frame_of
+from gemel.common.records.frames import Records, frame_of
 from gemel.common.records.registry import file_source, read_source
 from gemel.common.records.table import SourceTable, as_text, no_records, require_columns
 

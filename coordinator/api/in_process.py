@@ -27,17 +27,12 @@ from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.specified import plan_of, refuse_unidentified
-from gemel.carole.engine.shared.comparing import compare_opened
-from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.parties import Side
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.progress import Progress
 from gemel.common.records.table import SourceTable, check_identifiers
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.local_session import local_parties, together
-from gemel.common.sharing.party import Party
 from gemel.common.specification import Specification
 from gemel.coordinator.api.block_keyed import Sent, link_block_keyed, resolved
 from gemel.coordinator.api.decided_pairs import DecidedPairs, decided
@@ -48,6 +43,10 @@ from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.shared_in_memory import shared_in_memory
 from gemel.custodian.source.known_file import read_known_files
 from gemel.custodian.source.reading import compared_columns
+from gemel.shared.gates.party import Party
+from gemel.shared.run.comparing import compare_opened
+from gemel.shared.run.job import RowParts, Terms, assist, lead
+from gemel.shared.session.local_session import local_parties, together
 
 # A linkage of mode shared in one process: the custodians' shares, three parties in threads, the resolver's decision.
 #

@@ -11,9 +11,9 @@ import polars as pl
 from gemel.common.documents.evaluation_document import EvaluationDocument
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.documents.statistics_document import StatisticsDocument
-from gemel.common.frames import Records
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
+from gemel.common.records.frames import Records
 from gemel.common.specification import Specification
 from gemel.coordinator.api.frames import table_of
 from gemel.coordinator.rehearsal.link_truth import evaluate
@@ -22,7 +22,7 @@ from gemel.coordinator.truth_columns import Truth
 if TYPE_CHECKING:
     import altair as alt
 
-    from gemel.common.shown_report import Report
+    from gemel.common.terminal.output import Report
     from gemel.coordinator.reports.linkage import ReportContent
 
 
@@ -102,7 +102,7 @@ class LinkedFiles:
         from gemel.common.missing_module import missing_module
 
         try:
-            from gemel.common.shown_report import Report
+            from gemel.common.terminal.output import Report
             from gemel.coordinator.reports.linkage import render_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None

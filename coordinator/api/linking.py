@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources
 from gemel.common.errors import parameter
-from gemel.common.frames import Records
 from gemel.common.parties import Side
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.progress import Progress, stages_on_terminal
+from gemel.common.records.frames import Records
 from gemel.coordinator.api.frames import table_of
 from gemel.coordinator.api.in_process import Keys, link_in_process
 from gemel.coordinator.api.linked_files import LinkedFiles

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.frames import Records
+from gemel.common.records.frames import Records
 from gemel.common.specification import (
     Specification,
     dump_specification,

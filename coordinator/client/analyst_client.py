@@ -35,7 +35,7 @@ from gemel.common.wire.granted_variables import (
     VariablesContext,
     open_variables,
 )
-from gemel.common.wire.sides import side_from_wire, side_to_wire
+from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.coordinator.analysis.linked_file import JoinedShare, joined
 from gemel.coordinator.client.connection import client
 from gemel.custodian.steps.run_provenance import run_provenance

@@ -8,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from gemel.common.configuration import Configuration, ConfiguredPath, load_configuration
+from gemel.common.configuration import Configuration, ConfiguredPath, ConsoleConfiguration, load_configuration
 from gemel.common.keys.identity_configuration import IdentityConfiguration
 from gemel.common.language import LanguageCode
 from gemel.common.pki.list_pin import ListDigest, pin_line
-from gemel.common.web.console_configuration import ConsoleConfiguration
 
 TEMPLATE = """\
 # The linkage coordinator: drives projects at Carole, sees no signature and no record.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gemel.common.configuration import load_configuration
@@ -79,6 +79,10 @@ class Client:
             where=str(self.folder.members),
             remedy="get the current membership list from the linkage unit",
         )
+
+    def at_present(self) -> Client:
+        """The same party, with the list of members as it is now."""
+        return replace(self, members=self.trust.members)
 
     @property
     def released(self) -> ReleasedRuns:

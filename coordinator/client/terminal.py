@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 
-from gemel.common.fitting_table import FittingTable
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.pki.certificates import load_certificate
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
@@ -20,24 +19,14 @@ from gemel.common.rpc.certificate_endings import ending_lines
 from gemel.common.specification import Specification
 from gemel.common.specification.model.defaults import Mode
 from gemel.common.specification.notes.modes import JOINED, SENT
-from gemel.common.wire.sides import side_from_wire
+from gemel.common.terminal.fitting_table import FittingTable
+from gemel.common.wire.parties import side_from_wire
+from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.protos.linkage.v1 import project_pb2
 
 console = Console()
 """Where results go."""
-
-STATE_WORDS = {
-    project_pb2.PROJECT_STATE_DRAFT: "waits for approvals",
-    project_pb2.PROJECT_STATE_APPROVED: "approved; the custodians agree on a seed",
-    project_pb2.PROJECT_STATE_KEYED: "keyed; the custodians contribute",
-    project_pb2.PROJECT_STATE_CONTRIBUTED: "contributed; ready for a run",
-    project_pb2.PROJECT_STATE_RUN: "run",
-    project_pb2.PROJECT_STATE_ASSESSED: "assessed",
-    project_pb2.PROJECT_STATE_HELD: "held for a steward",
-    project_pb2.PROJECT_STATE_RELEASED: "released",
-    project_pb2.PROJECT_STATE_ERASED: "erased",
-}
 
 ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
 """For whom a run of mode shared waits before it is computed."""

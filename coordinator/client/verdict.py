@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 
 
 def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.status import passes
 from gemel.common.specification import Specification, specification_digest
+from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_ending import REFUSED, ending_of
 from gemel.coordinator.client.run_progress import follow_run
-from gemel.coordinator.client.terminal import STATE_WORDS, console, show_projects
+from gemel.coordinator.client.terminal import console, show_projects
 from gemel.protos.linkage.v1 import project_pb2
 
 POLL_SECONDS = 1.0

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.json_output import Json, print_json
+from gemel.common.terminal.output import Json, print_json
 
 app = typer.Typer(
     help="Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "

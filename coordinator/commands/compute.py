@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.parent_process import OPTION
+from gemel.common.processes import OPTION
 
 
 def command(
@@ -36,6 +36,6 @@ def command(
     what it takes part in, and shows it; whatever breaks is begun again by itself. It sends nothing of its own, and
     keeps nothing. Ctrl-C ends it.
     """
-    from gemel.coordinator.computing.serving import serve
+    from gemel.coordinator.client.compute_service import serve
 
     serve(config, once=once, ready_file=ready_file, with_parent=with_parent)

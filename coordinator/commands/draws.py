@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.json_output import JsonFile, write_json
+from gemel.common.terminal.output import JsonFile, write_json
 
 if TYPE_CHECKING:
     import numpy as np

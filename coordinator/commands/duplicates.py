@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.errors import parameter
-from gemel.common.json_output import Json, print_json
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
+from gemel.common.terminal.output import Json, print_json
 from gemel.coordinator.commands.report_language import ReportLanguage
 
 if TYPE_CHECKING:

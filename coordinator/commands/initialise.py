@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 if TYPE_CHECKING:
     from gemel.common.parties import Side

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.dry_run_option import DryRun
-from gemel.common.json_output import Json, print_json
 from gemel.common.language import LanguageCode
-from gemel.common.project_names import project_names
+from gemel.common.terminal.options import DryRun, project_names
+from gemel.common.terminal.output import Json, print_json
 from gemel.coordinator.commands.report_language import ConfiguredLanguage
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.json_output import Json, print_json
+from gemel.common.terminal.output import Json, print_json
 
 if TYPE_CHECKING:
     from gemel.common.pki.members import Members

@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.common.specification.model.fields import MAX_LISTED
 
 _LONGEST = 256

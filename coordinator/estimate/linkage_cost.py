@@ -18,9 +18,6 @@ from gemel.carole.engine.pairs.stream import PairStream
 from gemel.carole.engine.run.memory import KEPT_BYTES
 from gemel.carole.engine.run.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.engine.shared.compared_rows import PERMUTED_COPIES
-from gemel.carole.engine.shared.comparisons import comparison_of
-from gemel.common.sharing.output_bits import PairComparison
 from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout, SetLayout
 from gemel.common.specification import Specification
 from gemel.coordinator.estimate.candidate_pairs import RulePairs
@@ -40,6 +37,9 @@ from gemel.coordinator.estimate.unit_costs import (
     VECTORS,
     WORKER_BASE,
 )
+from gemel.shared.gates.output_bits import PairComparison
+from gemel.shared.run.compared_rows import PERMUTED_COPIES
+from gemel.shared.run.comparisons import comparison_of
 
 # What mode shared costs each of the three who compute: gates, bytes sent, seconds; the same for all three.
 #

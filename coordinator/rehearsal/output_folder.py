@@ -24,7 +24,7 @@ from gemel.common.documents.statistics_document import Stage, StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND, file_source
 from gemel.common.specification import (

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parent_process import OPTION
+from gemel.common.processes import OPTION
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0

@@ -23,7 +23,7 @@ from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
@@ -40,10 +40,10 @@ from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.client.verdict import verdict_lines
-from gemel.coordinator.computing.computing_screen import DONE
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+from gemel.shared.parties.computing_screen import DONE
 
 POLL_SECONDS = 0.1
 STEP_SECONDS = 3600.0

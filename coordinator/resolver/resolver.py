@@ -21,12 +21,12 @@ from gemel.common.audit.resolver_result import sign_result
 from gemel.common.keys.identity import Identity
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.transfer import Content, Fetch, send
 from gemel.common.specification import load_specification
-from gemel.common.wire.sides import side_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, resolution_pb2, transfer_pb2
 
 

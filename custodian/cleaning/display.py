@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from gemel.common.fitting_table import FittingTable
+from gemel.common.terminal.fitting_table import FittingTable
 from gemel.custodian.cleaning.profile import FieldProfile, Profile
 
 WORDS = ("field", "column", "kind")

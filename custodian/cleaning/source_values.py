@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import DateOrder

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from gemel.common.keys.suite import Suite, keyed_hash
 from gemel.common.signatures.signature_sets import INSTEAD_OF_ZERO, NO_KEY
 from gemel.common.specification import BlockingKey, BlockingRule, Specification
-from gemel.common.suite import Suite, keyed_hash
 from gemel.custodian.cleaning.parts import part_of
 from gemel.custodian.encoding.columns import distinct_values
 

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from gemel.common.keys.bulk import pseudo_random
 from gemel.common.keys.derivation import Purpose
+from gemel.common.keys.suite import Suite
 from gemel.common.signatures.signature_sets import INSTEAD_OF_ZERO, NO_KEY
-from gemel.common.suite import Suite
 from gemel.custodian.encoding.signing import Signer
 
 

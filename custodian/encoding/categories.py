@@ -15,12 +15,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
+from gemel.common.keys.suite import Suite, keyed_hash
 from gemel.common.signatures.category_tree import ordered
 from gemel.common.signatures.signature_sets import MISSING, VariableCodes
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
 from gemel.common.specification.model.protection import CoarseningStep, partitions
 from gemel.common.specification.model.section import folded_label
-from gemel.common.suite import Suite, keyed_hash
 
 _DIGEST_BYTES = 16
 

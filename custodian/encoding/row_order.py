@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gemel.common.keys.bulk import numbers
 from gemel.common.keys.derivation import KEY_BYTES
 from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.suite import Suite
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes
-from gemel.common.suite import Suite
 
 
 class Drawing:

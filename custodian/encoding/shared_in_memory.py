@@ -9,9 +9,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.parties import ComputeParty, Side
+from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import Layout
 from gemel.common.signatures.party_sets import PartyContribution, ShareHeader
 from gemel.common.signatures.shared_words import SharedUpload

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.drawn_records import size_class_of
 from gemel.common.signatures import FieldSignatures, SignatureSet
 from gemel.common.signatures.layout import WORD_BITS
+from gemel.custodian.drawn_records import size_class_of
 from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import Recovery, score
 from gemel.custodian.leakage.view import FieldView

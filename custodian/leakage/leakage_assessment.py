@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.drawn_records import DrawnRecords
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.signatures import FieldSignatures
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
 from gemel.common.specification import Specification
+from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.padding import RuleRows
 from gemel.custodian.encoding.records import encode_rows

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.drawn_records import DrawnRecords
 from gemel.common.signatures import SignatureSet
 from gemel.common.specification import FieldSpec, Specification
 from gemel.custodian.cleaning.similar_values import similar_values
+from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery
 from gemel.custodian.leakage_report import Finding

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.drawn_records import size_class_of
 from gemel.common.signatures import SignatureSet
 from gemel.common.specification import Specification
+from gemel.custodian.drawn_records import size_class_of
 from gemel.custodian.encoding.padding import RuleRows
 from gemel.custodian.leakage.fingerprint_model import FingerprintModel
 from gemel.custodian.leakage.own_file import clear_values

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemel.common.check_lines import Checks, Note
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.observability.machine_check import check_disks, check_memory, mib
 from gemel.common.parties import Party, Role
@@ -19,12 +18,13 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.service_clock import TOLERANCE_SECONDS
-from gemel.common.rpc.service_probe import check_shown, shown_certificate
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.specification import Specification, load_specification, read_specification
+from gemel.common.terminal.check_lines import Checks, Note
 from gemel.common.witnessing.newest_checkpoint import newest_checkpoint
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.operator.control import Control
+from gemel.custodian.operator.service_probe import check_shown, shown_certificate
 from gemel.custodian.source.source_check import check_records, check_source
 from gemel.custodian.state.keyring import Keyring
 from gemel.custodian.steps.held_memory import FileSize, needed_bytes

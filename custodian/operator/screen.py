@@ -12,28 +12,16 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 
 from gemel.common.documents.result_warning import ResultWarning, by_severity
-from gemel.common.fitting_table import FittingTable
 from gemel.common.parties import Party
 from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.common.terminal.fitting_table import FittingTable
+from gemel.common.wire.project_states import STATE_WORDS
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 
 if TYPE_CHECKING:
     from gemel.custodian.leakage_report import LeakageReport
 
 console = Console()
-
-STATE_WORDS = {
-    project_pb2.PROJECT_STATE_UNSPECIFIED: "unknown",
-    project_pb2.PROJECT_STATE_DRAFT: "waits for approvals",
-    project_pb2.PROJECT_STATE_APPROVED: "approved by all",
-    project_pb2.PROJECT_STATE_KEYED: "seed agreed",
-    project_pb2.PROJECT_STATE_CONTRIBUTED: "both have contributed",
-    project_pb2.PROJECT_STATE_RUN: "linked",
-    project_pb2.PROJECT_STATE_ASSESSED: "assessed",
-    project_pb2.PROJECT_STATE_HELD: "held for a steward",
-    project_pb2.PROJECT_STATE_RELEASED: "released",
-    project_pb2.PROJECT_STATE_ERASED: "erased at Carole's",
-}
 
 
 def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:

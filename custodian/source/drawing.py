@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.drawn_records import (
+from gemel.common.signatures.intervals import interval_of
+from gemel.common.specification import BlockingRule, Specification
+from gemel.custodian.drawn_records import (
     ANY_ROWS,
     BLOCKED_ROWS,
     CLASSES,
@@ -23,8 +25,6 @@ from gemel.common.drawn_records import (
     DrawnRecords,
     size_class_of,
 )
-from gemel.common.signatures.intervals import interval_of
-from gemel.common.specification import BlockingRule, Specification
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.streamed import variable_column
 from gemel.custodian.source.cleaned_file import CleanedFile, hashes

@@ -16,8 +16,8 @@ from typing import Any
 from sqlalchemy import delete, select
 
 from gemel.common.audit import Checkpoint
+from gemel.common.durable import lock_folder
 from gemel.common.errors import ErrorCode, GemelError, file_error
-from gemel.common.folder_lock import lock_folder
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.vault import Vault
 from gemel.custodian.state.pending_uploads import Uploads

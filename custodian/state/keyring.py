@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import SealingKey
 from gemel.common.keys.fingerprint import fingerprint
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import open_wrapper
 from gemel.common.parties import Party, Role

@@ -12,8 +12,8 @@ import structlog
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from gemel.common.durable import StandingFile
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.standing_file import StandingFile
 from gemel.common.versions import CUSTODIAN_STATE
 from gemel.custodian.state.migrations import migrate, state_version
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Agreement
 from gemel.common.keys.epochs import verify_new_epoch
+from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.state.state_tables import Project
 from gemel.custodian.steps.owner import listed_owner
 from gemel.custodian.steps.seed_agreement import AGREEMENT, SEED

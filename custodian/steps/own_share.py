@@ -10,8 +10,7 @@ import polars as pl
 import structlog
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import SealContext
-from gemel.common.keys.sealing import open_file
+from gemel.common.keys.sealing import SealContext, open_file
 from gemel.common.rpc.transfer import Fetch
 from gemel.custodian.state.row_map import unpack_map
 from gemel.custodian.state.state_tables import Upload

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
-from gemel.common.keys import SealContext
+from gemel.common.keys.sealing import SealContext
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.common.wire.resolved_share import ResolvedShare, malformed, open_share

@@ -17,7 +17,7 @@ import structlog
 
 from gemel.common.durable import sync_folder
 from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.specification import Specification
 from gemel.common.specification.model.protection import CoarseningStep
 from gemel.custodian.encoding.categories import coarsened_labels, labels_by_code

@@ -14,13 +14,16 @@ import polars as pl
 import structlog
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import CANARY_RECORDS, Agreement, Seed, Terms, canary_digest, key_check_value, load_seed_file
-from gemel.common.keys.check import canary_part, canary_part_names
+from gemel.common.keys.check import CANARY_RECORDS, canary_digest, canary_part, canary_part_names, key_check_value
+from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.pki.sealing_renewal import require_sealing_keys
 from gemel.common.signatures import to_bytes
 from gemel.common.specification import Specification, canonical_json
 from gemel.common.wire import side_to_wire
+from gemel.custodian.agreement.agreement import Agreement
+from gemel.custodian.agreement.agreement_messages import Terms
+from gemel.custodian.agreement.seed_file import load_seed_file
 from gemel.custodian.cleaning import clean
 from gemel.custodian.cleaning.similar_values import similar_values
 from gemel.custodian.encoding.categories import relabelling

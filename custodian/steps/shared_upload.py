@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from gemel.common.parties import ComputeParty
 from gemel.common.pki.compute_members import compute_members
 from gemel.common.pki.members import Member
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import Layout
 from gemel.common.signatures.shared_words import SharedUpload
 from gemel.common.wire.share_headers import HeaderAbout, seal_header

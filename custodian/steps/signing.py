@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from gemel.common.keys import Seed, key_check_value
+from gemel.common.keys.check import key_check_value
+from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.common.progress import Progress
 from gemel.common.signatures import Layout
 from gemel.common.signatures.intervals import INTERVAL_ROWS

@@ -18,7 +18,7 @@ from gemel.common.records.table import numbers_of
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.granted_variables import ID, VALUES, Expected, VariablesContext, open_variables
-from gemel.common.wire.sides import side_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.steps.run_provenance import run_provenance
 from gemel.custodian.steps.share import safe_name
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved

@@ -43,7 +43,7 @@ every project, until the token is signed.
 from __future__ import annotations
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.suite import Suite, keyed_hash
+from gemel.common.keys.suite import Suite, keyed_hash
 
 PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21

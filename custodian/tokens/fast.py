@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.custodian.tokens import definition
 from gemel.custodian.tokens.definition import (
     BIGRAM,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.durable import write_text
-from gemel.common.json_output import JsonFile, write_json
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
+from gemel.common.terminal.output import JsonFile, write_json
 
 app = typer.Typer(
     help="What an intruder learns of people from tables, samples and records. Nothing is sent anywhere.",

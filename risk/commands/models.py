@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.durable import write_text
 from gemel.common.errors import parameter
-from gemel.common.json_output import JsonFile, write_json
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
+from gemel.common.terminal.output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from gemel.risk.attribution.inference import Beliefs

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
 from gemel.common.errors import ErrorCode, GemelErrors, parameter
-from gemel.common.json_output import STANDARD_OUTPUT, JsonFile, write_json
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
+from gemel.common.terminal.output import STANDARD_OUTPUT, JsonFile, write_json
 from gemel.risk.commands.named_values import (
     given,
     listed,

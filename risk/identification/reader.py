@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.frames import Records
+from gemel.common.records.frames import Records
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.coding import Missing, coded
 from gemel.risk.identification.key_file import KeyFile

@@ -20,7 +20,7 @@ from itertools import combinations
 import networkx as nx
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars.partitions import Partition, partition_of
 
 MAX_NAME = 200

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars.aggregation import AggregationGraph
 from gemel.risk.keyvars.environment import Environment
 from gemel.risk.keyvars.intervals import SCALES

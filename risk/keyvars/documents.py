@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars import intervals
 from gemel.risk.keyvars.aggregation import AggregationGraph, listed
 from gemel.risk.keyvars.codes import ARBITRARY, CODE, size_of

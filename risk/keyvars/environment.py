@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars.aggregation import AggregationGraph, listed
 from gemel.risk.keyvars.analysis import Course, Step, course, min_forms
 from gemel.risk.keyvars.intervals import SCALES, Scale, issues

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.common.specification import CommonCategory, load_specification
 from gemel.common.specification.text.reading import SPECIFICATION_DOCUMENT
 from gemel.common.specification.text.writing import entry_lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.message_words import nearest
+from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars.aggregation import AggregationGraph
 from gemel.risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
 from gemel.risk.keyvars.harmonisation import HarmonisationGraph

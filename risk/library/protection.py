@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gemel.common.frames import Records
+from gemel.common.records.frames import Records
 from gemel.risk.identification.coding import Missing
 from gemel.risk.library.results import ProtectedFile, RiskAssessment
 from gemel.risk.protection.methods import Levels, Methods

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from gemel.common.missing_module import missing_module
-from gemel.common.shown_report import Report
+from gemel.common.terminal.output import Report
 
 
 @dataclass(frozen=True)

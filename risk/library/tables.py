@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gemel.common.frames import Records
+from gemel.common.records.frames import Records
 from gemel.risk.library.results import RiskAssessment
 from gemel.risk.magnitude.assessment import assess as assess_magnitude
 from gemel.risk.magnitude.reader import tables_of

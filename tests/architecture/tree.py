@@ -10,7 +10,19 @@ from tests.architecture.reachability import Module, read_tree
 REPOSITORY = Path(__file__).parents[2]
 PRODUCT = {
     f"gemel.{name}": Path(name)
-    for name in ("common", "party", "custodian", "risk", "carole", "coordinator", "alice", "bob", "protos")
+    for name in (
+        "common",
+        "party",
+        "custodian",
+        "risk",
+        "carole",
+        "shared",
+        "coordinator",
+        "console",
+        "alice",
+        "bob",
+        "protos",
+    )
 }
 """Import name to folder."""
 BENCHMARKS = {name: Path(name) for name in ("benchmarks", "research")}

@@ -15,8 +15,7 @@ from benchmarks._shared_views import SharedFile, read_fields
 from benchmarks.leakage import SECTIONS
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.parties import ComputeParty, Side
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.leakage.pairs import ABSENT, EQUAL
 from gemel.custodian.leakage.recovery import UNKNOWN

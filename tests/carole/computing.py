@@ -10,11 +10,11 @@ from typing import TypeVar
 from gemel.carole.service.computation_sessions import Session
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.rpc.computation_calls import ComputationCalls
+from gemel.common.parties import ComputeParty
 from gemel.common.rpc.event_loop import run_in_loop
-from gemel.common.rpc.joined_session import JoinedSession, joined_session
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.handshake import SessionTerms
+from gemel.shared.session.computation_calls import ComputationCalls
+from gemel.shared.session.handshake import SessionTerms
+from gemel.shared.session.joined_session import JoinedSession, joined_session
 from tests.carole.deployment import Deployment
 
 NAMES = ("carole", "coordinator", "steward")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gemel.common.configuration import Configuration, parse_configuration
 from gemel.common.errors import ErrorCode, GemelErrors
 from gemel.common.specification import load_specification
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import ValidationIssue
 from gemel.common.yaml_document import DocumentKind, YamlDocument, read_scalar, read_yaml
 
 PUBLIC = DocumentKind("a specification", ErrorCode.SPECIFICATION, 262_144, shows_values=True)

@@ -28,9 +28,9 @@ from gemel.common.audit.custodian_decline import verify_decline
 from gemel.common.audit.entry import canonical
 from gemel.common.audit.merkle import leaf_hash
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import SealContext, seal
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import SIDE_OF_ROLE, Party, Role, Side
 from gemel.common.pki import Provisioned, provision

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.records.sources import CsvSource, Source
 from gemel.common.specification import load_specification

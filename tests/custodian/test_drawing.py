@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.drawn_records import CLASSES, DrawnRecords, size_class_of
 from gemel.common.specification import load_specification
 from gemel.custodian.cleaning import Profile
+from gemel.custodian.drawn_records import CLASSES, DrawnRecords, size_class_of
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.streamed import Records, variable_column
 from gemel.custodian.source import drawing

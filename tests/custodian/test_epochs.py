@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import new_seed_file
 from gemel.common.keys.epochs import sign_new_epoch
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Side
 from gemel.common.specification import encoding_digest
+from gemel.custodian.agreement.seed_file import new_seed_file
 from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
 from tests.custodian.test_flow import KEYED, eventually, running, shown

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gemel.common.errors import GemelError
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.categories import relabelling
 from gemel.custodian.steps.result_fetch import labelled

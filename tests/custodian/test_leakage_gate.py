@@ -12,14 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 from gemel.common.audit.reason import MAX_REASON
-from gemel.common.drawn_records import DrawnRecords
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Seed, Vault, WrappingKeys
 from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.derivation import Seed
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.parties import Party, Side
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.cleaning import Profile
 from gemel.custodian.commands import build
+from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.streamed import Records
 from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.source.cleaned_file import CleanedFile

@@ -11,9 +11,8 @@ import numpy as np
 
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Side
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.compute_members import compute_members
-from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.specification import load_specification, specification_digest
 from gemel.common.wire import manifest_from_wire

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from gemel.common.audit import Checkpoint
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Vault, WrappingKeys
-from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
+from gemel.common.keys.wrapping import WrappingKeys
 from gemel.common.versions import CUSTODIAN_STATE
 from gemel.common.wire import CHUNK_BYTES
 from gemel.common.wire.chunks import rechunked

@@ -18,7 +18,7 @@ from gemel.common.parties import Side
 from gemel.custodian.operator.control import Control
 from gemel.custodian.steps import witnessing
 from gemel.protos.linkage.v1 import project_pb2
-from tests.custodian.console.served import served
+from tests.console.custodian.served import served
 from tests.custodian.test_flow import running
 
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED

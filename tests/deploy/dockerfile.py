@@ -14,12 +14,25 @@ from pathlib import Path
 
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
-OWN = ("gemel", "protos", "common", "party", "custodian", "risk", "alice", "bob", "carole", "coordinator")
+OWN = (
+    "gemel",
+    "protos",
+    "common",
+    "party",
+    "custodian",
+    "risk",
+    "alice",
+    "bob",
+    "shared",
+    "carole",
+    "coordinator",
+    "console",
+)
 NAMESPACES = {"google": "protobuf", "opentelemetry": "opentelemetry-api"}
 """Packages that several distributions share, and the one of them that is no extra."""
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)
 """Run by developers only; what it imports need not be there."""
-NOT_OF_SERVICES = ("common/web/", "custodian/console/")
+NOT_OF_SERVICES = ("console/",)
 """Of consoles in a browser, which no service starts: what it imports is in the extra `console`."""
 
 

@@ -23,8 +23,8 @@ from gemel.carole.configuration import template as carole_template
 from gemel.command import app
 from gemel.common.configuration import load_configuration
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.json_output import error_document
 from gemel.common.specification import load_specification
+from gemel.common.terminal.output import error_document
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.client_configuration import template as client_template
 from gemel.coordinator.demonstration.people import TRUTH

@@ -47,7 +47,7 @@ ELSEWHERE = {
     "gemel steward hand-over": "tests/carole/service/test_ownership.py",
     "gemel project run": "tests/docs/test_live_linkage.py",
     "gemel alice override": "tests/e2e/test_leakage_override.py",
-    "gemel compute": "tests/coordinator/computing/test_compute_process.py",
+    "gemel compute": "tests/shared/parties/test_compute_process.py",
 }
 """How lines begin that another scene types, and the test that has it."""
 CONTRIBUTED = STATE.PROJECT_STATE_CONTRIBUTED

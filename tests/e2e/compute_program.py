@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gemel.common.ended_in_order import ended_in_order
+from gemel.common.parties import ComputeParty
 from gemel.common.progress import Progress
-from gemel.common.rpc.joined_session import JoinedSession
-from gemel.common.rpc.relayed_channel import RelayedChannel
-from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.terminal.ended_in_order import ended_in_order
+from gemel.coordinator.client.compute_service import serve
 from gemel.coordinator.client.connection import Client
-from gemel.coordinator.computing import serving as shared_job
-from gemel.coordinator.computing.offered_session import OfferedSession
-from gemel.coordinator.computing.serving import serve
+from gemel.shared.parties import serving as shared_job
+from gemel.shared.parties.offered_session import OfferedSession
+from gemel.shared.session.joined_session import JoinedSession
+from gemel.shared.session.relayed_channel import RelayedChannel
 
 STOP, FLIP, REPLAY, CUT = "stop", "flip", "replay", "cut"
 

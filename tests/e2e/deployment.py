@@ -31,13 +31,13 @@ from gemel.carole.store.store import milliseconds
 from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import PARTIES, provision
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.specification import load_specification, specification_digest
-from gemel.common.suite import Suite
 from gemel.coordinator.client.client_configuration import template as coordinator_template
 from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator

@@ -15,11 +15,12 @@ import polars as pl
 import pytest
 
 from gemel.common.errors import GemelError
-from gemel.common.keys import Seed, load_seed_file, new_seed_file
+from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.wire.chunks import Chunk
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from gemel.coordinator.rehearsal.processes import ServiceProcess
+from gemel.custodian.agreement.seed_file import load_seed_file, new_seed_file
 from gemel.protos.linkage.v1 import (
     contribution_pb2,
     coordination_pb2,
@@ -29,7 +30,7 @@ from gemel.protos.linkage.v1 import (
     operator_pb2,
     project_pb2,
 )
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification, typed
 from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
 

@@ -15,8 +15,8 @@ import pytest
 
 from gemel.common.errors import GemelError
 from gemel.common.keys.framing import frame
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from gemel.common.suite import Suite
 from tests.e2e.deployment import Deployment, f1_of, linked_people, people, specification
 from tests.e2e.recording import recorded
 

@@ -35,8 +35,8 @@ import pytest
 import sqlalchemy
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import new_seed_file
 from gemel.common.parties import Side
+from gemel.custodian.agreement.seed_file import new_seed_file
 from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, specification

@@ -17,7 +17,7 @@ from gemel.coordinator.client.client_configuration import template
 from tests.carole.deployment import SPECIFICATION, Deployment
 from tests.carole.service.test_ownership import REASON, deployment, several, types
 from tests.carole.service.test_stewardship import steward
-from tests.coordinator.console.test_whose_project import FIRST, SECOND, contributed, held, uploads
+from tests.console.coordinator.test_whose_project import FIRST, SECOND, contributed, held, uploads
 from tests.e2e.console_browser import ConsoleProcess, Watched, browser, chromium
 from tests.e2e.console_views import axe_script, findings, pictures_from
 

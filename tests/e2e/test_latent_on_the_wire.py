@@ -24,6 +24,7 @@ from gemel.common.signatures import SignatureSet, from_bytes
 from gemel.common.signatures.layout import CODES
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import (
     CODES_ROWS,
     HANDLES,
@@ -33,7 +34,6 @@ from gemel.common.wire.row_handles import (
     open_row_handles,
     request_digest,
 )
-from gemel.common.wire.sides import side_to_wire
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people.insured import KEY
 from gemel.custodian.service import CustodianService

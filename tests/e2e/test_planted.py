@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.keys import derive
-from gemel.common.keys.derivation import Purpose
+from gemel.common.keys.derivation import Purpose, derive
 from gemel.common.parties import Side
 from gemel.common.specification import encoding_digest, load_specification
 from gemel.custodian.configuration import load_custodian

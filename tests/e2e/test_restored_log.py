@@ -26,9 +26,9 @@ from gemel.coordinator.client.client_configuration import steward_template
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
+from tests.console.custodian.served import served
 from tests.custodian.conftest import Folder
-from tests.custodian.console.served import served
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
 from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, specification

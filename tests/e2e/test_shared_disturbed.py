@@ -16,9 +16,8 @@ import pytest
 
 from gemel.carole.projects.operations import MAX_ATTEMPTS
 from gemel.common.errors import GemelError
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import PartySecrets, ShareSecrets
+from gemel.common.parties import ComputeParty, Side
+from gemel.common.signatures.custodian_shares import PartySecrets, ShareSecrets
 from gemel.coordinator.client.run_progress import COMPUTED, RESOLVE, follow_run
 from gemel.coordinator.client.terminal import console
 from gemel.protos.linkage.v1 import project_pb2

@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.engine.shared.job import RowParts, Terms, assist, lead
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Side
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.progress import Progress
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.local_session import LocalChannel, local_parties, together
-from gemel.common.sharing.party import Party
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.run_progress import COMPUTED
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from tests.carole.engine.shared.both_modes import encoded_files, own_share, quiet
+from gemel.shared.gates.party import Party
+from gemel.shared.run.job import RowParts, Terms, assist, lead
+from gemel.shared.session.local_session import LocalChannel, local_parties, together
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, Deviating
+from tests.shared.run.both_modes import encoded_files, own_share, quiet
 from tests.specifications import heading
 
 SPEC = load_specification(

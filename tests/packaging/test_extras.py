@@ -69,7 +69,7 @@ def test_only_reports_need_the_extra(tmp_path: Path) -> None:
     done = run(WITHOUT + MODULES, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in json.loads(done.stdout)[1]:
-        consoles = ("gemel.coordinator.", "gemel.common.web.", "gemel.custodian.console.")
+        consoles = ("gemel.coordinator.", "gemel.console.")
         assert "report" in name or name.startswith(consoles), name
 
 

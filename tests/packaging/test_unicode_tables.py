@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.agreement import Agreement
-from gemel.common.keys.agreement_messages import Terms
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.parties import Side
+from gemel.custodian.agreement.agreement import Agreement
+from gemel.custodian.agreement.agreement_messages import Terms
 from tests.specifications import heading
 
 ROOT = Path(__file__).resolve().parents[2]

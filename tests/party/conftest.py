@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.pki import membership_file
+from gemel.party import membership_file
 from tests.party.machines import ROLES, Machines
 
 

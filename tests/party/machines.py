@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.parties import CUSTODIANS, Role
-from gemel.common.pki.membership_file import load_membership
+from gemel.party.membership_file import load_membership
 from tests.e2e.deployment import people
 
 ADDRESS = "carole.example.org:7443"

@@ -20,14 +20,14 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.checks import utc_now
-from gemel.common.pki.convening import carole_address, convene
 from gemel.common.pki.enrolment import enrol
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.membership_file import load_membership
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.custodian.configuration import load_custodian
+from gemel.party.assembling import carole_address, convene
 from gemel.party.calls import read_to
+from gemel.party.membership_file import load_membership
 from tests.party.machines import (
     ADDRESS,
     OTHER_DIGITS,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from tests.custodian.encoding.minhash.definition import hidden, signature, words
 from tests.custodian.tokens.definition import tokens
 

@@ -36,8 +36,6 @@ from gemel.common.audit.resolver_result import sign_result
 from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import Cosignature
 from gemel.common.audit.steward_decision import sign_decision
-from gemel.common.keys.agreement import Agreement
-from gemel.common.keys.agreement_messages import Offer, Terms, read_confirmation, read_offer
 from gemel.common.keys.check import canary_part
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
@@ -48,20 +46,18 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey
-from gemel.common.keys.seed_file import load_seed_file, seed_text
 from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.suite import Suite
 from gemel.common.keys.transit_wrapper import _identifier as transit_identifier
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping import WrappingKeys
-from gemel.common.parties import Role, Side
+from gemel.common.parties import ComputeParty, Role, Side
 from gemel.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import ShareSecrets, add_share, leave_third_share
+from gemel.common.signatures.custodian_shares import ShareSecrets, add_share, leave_third_share
 from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.signatures.shared_words import SharedUpload, open_words, seal_words
-from gemel.common.suite import Suite
 from gemel.common.wire.chunks import Chunk
 from gemel.common.wire.granted_variables import (
     ID,
@@ -84,6 +80,9 @@ from gemel.common.wire.row_handles import (
 )
 from gemel.common.wire.share_headers import HeaderAbout, open_header, seal_header
 from gemel.common.witnessing.log_memory import FileMemory
+from gemel.custodian.agreement.agreement import Agreement
+from gemel.custodian.agreement.agreement_messages import Offer, Terms, read_confirmation, read_offer
+from gemel.custodian.agreement.seed_file import load_seed_file, seed_text
 from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 PATH = Path(__file__).with_name("formats.json")

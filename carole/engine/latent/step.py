@@ -37,7 +37,7 @@ from gemel.carole.extended_latent.classes import kept as keep
 from gemel.carole.extended_latent.classes import sampled_pairs
 from gemel.carole.fellegi_sunter.model import probability
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.progress import StageProgress
 from gemel.common.specification.model.schemes import SCHEMES
 

@@ -17,7 +17,7 @@ from gemel.carole.engine.pairs.shard_work import digest_of_blocks
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import Contribution
 from gemel.common.keys.bulk import numbers
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 _VERSION = b"gemel request order 1"
 

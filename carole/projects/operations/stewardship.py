@@ -12,7 +12,7 @@ from gemel.carole.projects.state import State
 from gemel.carole.projects.transitions import Action, permit
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Role
 
 

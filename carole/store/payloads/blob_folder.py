@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from gemel.common.durable import sync_folder, whole_file
+from gemel.common.durable import lock_folder, sync_folder, whole_file
 from gemel.common.errors import FULL, ErrorCode, code_of, file_error
-from gemel.common.folder_lock import lock_folder
 from gemel.common.observability.disks import check_writable
 
 IDENTITY = "identity"

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.beliefs import MPriorSpec
@@ -31,7 +32,6 @@ from gemel.common.specification.model.resolution import ResolutionSpec
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
 from gemel.common.specification.model.section import ColumnName, Name, Section
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.common.suite import Suite
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from gemel.common.described_model import DescribedModel
+from gemel.common.documents.described_model import DescribedModel
 
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 MAX_COLUMN_NAME = 256

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gemel.common.keys.suite import Suite
 from gemel.common.specification.notes.disclosure import disclosure_notes
 from gemel.common.specification.notes.linkage import linkage_notes
 from gemel.common.specification.validation.specification import Specification
-from gemel.common.suite import Suite
 
 # Which suite of algorithms a specification names, for those who approve.
 

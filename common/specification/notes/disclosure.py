@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.categorisation import CommonCategory, Span

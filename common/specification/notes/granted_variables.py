@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gemel.common.message_words import listed
+from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.specification.validation.specification import Specification

@@ -18,8 +18,7 @@ from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.validation.consistency import SoundSections, issues_between
-from gemel.common.type_issues import FOLLOWS_FROM_ANOTHER
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import FOLLOWS_FROM_ANOTHER, ValidationIssue
 
 S = TypeVar("S", bound=Section)
 

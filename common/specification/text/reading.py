@@ -11,11 +11,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.message_words import shown
+from gemel.common.language.message_words import shown
 from gemel.common.specification.text.partial_validation import issues_despite_types
 from gemel.common.specification.validation.specification import InconsistentError, Specification
-from gemel.common.type_issues import type_issues
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import ValidationIssue, type_issues
 from gemel.common.yaml_document import DocumentKind, read_yaml
 
 MAX_BYTES = 256 * 1024

@@ -18,7 +18,7 @@ from gemel.common.specification.model.resolution import ResolutionSpec
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.validation.specification import Specification
-from gemel.common.validation_issue import path_text
+from gemel.common.validation_issues import path_text
 
 _WIDTH = 100
 _DEEPEST = 4

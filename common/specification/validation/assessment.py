@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gemel.common.disclosure_measures import MEASURES
-from gemel.common.message_words import nearest, shown
+from gemel.common.documents.disclosure_measures import MEASURES
+from gemel.common.language.message_words import nearest, shown
 from gemel.common.specification.model.assessment import AssessmentSpec, Fractions, PublishedTable
 from gemel.common.specification.model.content import ReleaseSpec
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.quality import QualitySpec
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.validation.protection import protection_issues
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def assessment_issues(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gemel.common.specification.model.blocking import BlockingRule
 from gemel.common.specification.model.fields import FieldSpec
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import ValidationIssue
 
 _FORMED = {
     "lsh": "bands of signature bits are formed over the whole file",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gemel.common.message_words import nearest, shown
+from gemel.common.language.message_words import nearest, shown
 from gemel.common.specification.model.blocking import RULE_KINDS, BlockingRule
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.validation.parts import key_issues
 from gemel.common.specification.validation.randomised_response import split_issues
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def rule_issues(

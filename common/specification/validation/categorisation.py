@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from gemel.common.message_words import shown
+from gemel.common.language.message_words import shown
 from gemel.common.parties import Side
 from gemel.common.specification.model.categorisation import CommonCategory, Span
 from gemel.common.specification.model.section import folded_label
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def categorisation_issues(

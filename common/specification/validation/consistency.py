@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gemel.common.message_words import listed, nearest, shown
+from gemel.common.language.message_words import listed, nearest, shown
 from gemel.common.parties import Side
 from gemel.common.specification.model.blocking import BlockingRule
 from gemel.common.specification.model.content import ModelSpec, ReleaseSpec, SpecificationContent
@@ -31,7 +31,7 @@ from gemel.common.specification.validation.latent import latent_issues, resolved
 from gemel.common.specification.validation.quality import quality_issues
 from gemel.common.specification.validation.shared import shared_issues
 from gemel.common.specification.validation.variables import variable_issues
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 # Checks of the section `resolution` against the mode.
 

@@ -13,7 +13,7 @@ from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.section import folded_label
 from gemel.common.specification.validation.categorisation import categorisation_issues
 from gemel.common.specification.validation.randomised_response import randomised_response_issues
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def field_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemel.common.message_words import shown
+from gemel.common.language.message_words import shown
 from gemel.common.parties import Side
 from gemel.common.specification.model.content import ReleaseSpec, SpecificationContent
 from gemel.common.specification.model.granted_variables import VariableGrant
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 RESERVED = ("identifier", "link_id", "pair_id", "link_probability", "linked", "draw", *(str(side) for side in Side))
 """Columns that a linked file has itself."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gemel.common.message_words import nearest, shown
+from gemel.common.language.message_words import nearest, shown
 from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.parts import BlockingKey
 from gemel.common.specification.validation.parts import key_issues
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def hardening_issues(

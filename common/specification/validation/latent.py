@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gemel.common.message_words import nearest, shown
+from gemel.common.language.message_words import nearest, shown
 from gemel.common.specification.model.beliefs import MPriorSpec, PriorsSpec, UPriorSpec
 from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.known_files import WEIGHT_COLUMNS
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import ValidationIssue
 
 
 def latent_issues(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.parts import BlockingKey
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def key_issues(key: BlockingKey, path: DocumentPath, field: FieldSpec) -> Iterator[ValidationIssue]:

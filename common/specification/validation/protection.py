@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gemel.common.message_words import nearest, shown
+from gemel.common.language.message_words import nearest, shown
 from gemel.common.specification.model.protection import (
     DROP,
     CoarseningStep,
@@ -15,7 +15,7 @@ from gemel.common.specification.model.protection import (
 )
 from gemel.common.specification.model.section import folded_label
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def protection_issues(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gemel.common.message_words import listed, nearest, shown
+from gemel.common.language.message_words import listed, nearest, shown
 from gemel.common.specification.model.blocking import BlockingRule
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.quality import QualitySpec
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import ValidationIssue
 
 
 def quality_issues(

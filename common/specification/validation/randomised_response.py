@@ -8,7 +8,7 @@ from gemel.common.specification.model.blocking import BlockingRule
 from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.noise_tolerance import is_distinguishable, min_bits
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 MINIMUM = 0.001
 """Smallest probability above 0: draws of 16 bits represent it to within 1 %."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemel.common.message_words import shown
+from gemel.common.language.message_words import shown
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.compute import ComputeSpec
 from gemel.common.specification.model.content import ReleaseSpec, SpecificationContent
 from gemel.common.specification.model.defaults import Mode
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import ValidationIssue
 
 _OTHERS = {
     **{str(side): f"{side} is a custodian, who has one of the files" for side in Side},

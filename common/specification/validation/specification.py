@@ -9,7 +9,7 @@ from pydantic import model_validator
 from gemel.common.errors import ErrorCode, GemelErrors
 from gemel.common.specification.model.content import SpecificationContent
 from gemel.common.specification.validation.consistency import all_issues
-from gemel.common.validation_issue import ValidationIssue
+from gemel.common.validation_issues import ValidationIssue
 
 
 class InconsistentError(GemelErrors):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gemel.common.message_words import shown
+from gemel.common.language.message_words import shown
 from gemel.common.parties import Side
 from gemel.common.specification.model.section import folded_label
 from gemel.common.specification.model.variables import MAX_VARIABLES, VariableSpec
 from gemel.common.specification.validation.categorisation import categorisation_issues
-from gemel.common.validation_issue import DocumentPath, ValidationIssue
+from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def variable_issues(

@@ -5,7 +5,7 @@ Carole writes them in `gemel.carole.assessment` and `gemel.risk.attribution.cell
 
 from __future__ import annotations
 
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.risk.report.phrases import WARNINGS, Phrases
 
 METHODS = (

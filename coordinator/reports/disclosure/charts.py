@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from gemel.common.disclosure_measures import MEASURES, report_order
+from gemel.common.documents.disclosure_measures import MEASURES, report_order
 from gemel.common.language import clauses, decimals, gettext, marked, named, written
 from gemel.coordinator.reports.linkage.charts import FULL_WIDTH, LINES, Chart, wrapped
 from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gemel.common.disclosure_measures import MEASURES, report_order
 from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
+from gemel.common.documents.disclosure_measures import MEASURES, report_order
 from gemel.common.errors import parameter
 from gemel.common.language import gettext, listed, written
 

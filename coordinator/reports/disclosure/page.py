@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.language import Language, LanguageCode, day, gettext, in_language, listed
 from gemel.coordinator.reports.linkage import wording as linkage_wording
 from gemel.coordinator.reports.linkage.charts import Chart

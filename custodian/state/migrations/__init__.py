@@ -13,8 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from gemel.common.schema_steps import run_steps
-from gemel.common.versions import CUSTODIAN_STATE
+from gemel.common.versions import CUSTODIAN_STATE, run_steps
 
 STEPS = Path(__file__).parent
 

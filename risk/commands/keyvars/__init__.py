@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemel.common.json_output import Json, JsonFile, print_json, write_json
+from gemel.common.terminal.output import Json, JsonFile, print_json, write_json
 from gemel.risk.commands.keyvars.add import app as add_app
 from gemel.risk.commands.keyvars.edit import app as edit_app
 from gemel.risk.commands.keyvars.export import app as export_app

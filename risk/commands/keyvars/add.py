@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.csv_options import EncodingOption, SeparatorOption
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)

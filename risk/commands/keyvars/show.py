@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.json_output import Json, print_json
+from gemel.common.terminal.output import Json, print_json
 from gemel.risk.commands.keyvars.options import Folder, put
 
 app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gemel.common.errors import parameter
-from gemel.common.frames import Records
 from gemel.common.progress import Progress
+from gemel.common.records.frames import Records
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.coding import Missing
 from gemel.risk.identification.matching.bayesian_matching import Method

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.processors import processors
+from gemel.common.processes import processors
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.special_uniques.suda_kernels import minimal, packed, uniques
 

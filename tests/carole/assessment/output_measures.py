@@ -4,7 +4,7 @@ Neither those of what a run estimates of its own quality, nor those of records t
 those of a joint distribution.
 """
 
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 
 RELEASE_MEASURES = {"differences"}
 """Decided by earlier releases beside this one."""

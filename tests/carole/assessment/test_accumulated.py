@@ -9,7 +9,7 @@ import pytest
 from benchmarks._built_population import Built
 from gemel.carole.assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.accumulated import accumulated
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks._built_population import FEW, Built, built
 from gemel.carole.assessment import Assessment, AssessmentContext, assess
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
 
 FORM = {

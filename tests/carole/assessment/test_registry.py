@@ -10,12 +10,12 @@ import pytest
 from gemel.carole.assessment import Assessment
 from gemel.carole.assessment.attribution import SENSITIVE_MEASURES
 from gemel.carole.assessment.identification import KEY_MEASURES
-from gemel.common.disclosure_measures import MEASURES, QUESTIONS, register, report_order
+from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS, register, report_order
 from gemel.common.errors import GemelError
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
 
 THROW_AWAY = """
-from gemel.common.disclosure_measures import FOUND, DisclosureMeasure, measures_table, register
+from gemel.common.documents.disclosure_measures import FOUND, DisclosureMeasure, measures_table, register
 
 register([
     DisclosureMeasure(

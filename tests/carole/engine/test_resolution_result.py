@@ -19,8 +19,8 @@ from gemel.carole.engine.run.archive import packed, unpacked
 from gemel.carole.engine.run.probability_classes import FEWEST
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import SealContext
 from gemel.common.keys.derivation import Seed
+from gemel.common.keys.sealing import SealContext
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned

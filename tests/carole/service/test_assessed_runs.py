@@ -22,7 +22,7 @@ from gemel.carole.projects import Grant, KeyReport, Policy, RunState, State
 from gemel.carole.service.linking import carry_out
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side

@@ -18,17 +18,16 @@ import numpy as np
 import pytest
 
 from gemel.carole.service.computation_sessions import Absence, Session, Sessions
-from gemel.carole.service.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role
+from gemel.common.parties import ComputeParty, Role
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
-from gemel.common.rpc.computation_calls import ComputationCalls
 from gemel.common.rpc.event_loop import run_in_loop
-from gemel.common.rpc.joined_session import JoinedSession
-from gemel.common.rpc.relayed_channel import PART_BYTES
-from gemel.common.sharing.compute_parties import ComputeParty
 from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+from gemel.shared.session.computation_calls import ComputationCalls
+from gemel.shared.session.joined_session import JoinedSession
+from gemel.shared.session.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
+from gemel.shared.session.relayed_channel import PART_BYTES
 from tests.carole.computing import announced, calls_of, take_part, together
 from tests.carole.deployment import Deployment
 

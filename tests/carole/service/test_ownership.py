@@ -29,7 +29,7 @@ from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, 
 from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, Upload, coordination
 from tests.carole.service.test_membership import eventually
 from tests.carole.service.test_stewardship import hold, refused, steward
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
 
 REASON = "she leaves for the ministry in May"
 TEXT = SPECIFICATION.replace("results_days: 30", "results_days: 29")

@@ -27,7 +27,7 @@ from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.client_configuration import steward_template, template
 from gemel.protos.linkage.v1 import restoration_pb2, restoration_pb2_grpc
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
 
 HAND = "the audit log is shorter than the one seen before"
 

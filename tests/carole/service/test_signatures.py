@@ -22,7 +22,7 @@ from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload
 from tests.carole.service.test_ownership import deployment, listed, several, types
 from tests.carole.service.test_stewardship import DOCUMENT, JUDGEMENT, REASON, refused, steward
-from tests.consoles import wide_consoles
+from tests.console.consoles import wide_consoles
 
 __all__ = ["deployment", "several"]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.keys.bulk import codes_of_rows, counters, numbers, pseudo_random, subkeys
-from gemel.common.suite import Suite, keyed_hash
+from gemel.common.keys.suite import Suite, keyed_hash
 
 KEY = bytes.fromhex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
 """Of the examples of AES-256 in NIST SP 800-38B, appendix D.3."""

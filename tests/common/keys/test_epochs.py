@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Agreement, Terms
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch, verify_new_epoch
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Side
+from gemel.custodian.agreement.agreement import Agreement
+from gemel.custodian.agreement.agreement_messages import Terms
 
 COORDINATOR, ALICE, BOB = Identity(IdentityKey.create()), Identity(IdentityKey.create()), Identity(IdentityKey.create())
 ENCODING = bytes(range(32))

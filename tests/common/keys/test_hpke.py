@@ -22,7 +22,7 @@ from gemel.common.keys.content_key import hpke_suite
 from gemel.common.keys.framing import frame
 from gemel.common.keys.sealing import SealContext, open_sealed
 from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey
-from gemel.common.suite import Suite as Suites
+from gemel.common.keys.suite import Suite as Suites
 from tests.vectors.make_formats import PATH
 
 XWING, RFC9180 = json.loads(Path(PATH.with_name("hpke.json")).read_text(encoding="utf-8")).values()

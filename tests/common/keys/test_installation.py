@@ -8,7 +8,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys import installation
 from gemel.common.keys.installation import require_suite
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 
 @pytest.mark.parametrize("suite", Suite)

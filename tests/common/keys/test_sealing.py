@@ -22,7 +22,7 @@ from gemel.common.keys.sealing import (
     seal,
 )
 from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey, SealingPublicKey
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 
 KEY = SealingKey.create()
 APPROVED_KEY = SealingKey.create(Suite.APPROVED)

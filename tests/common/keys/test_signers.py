@@ -14,8 +14,6 @@ import yaml
 
 from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.agreement import Agreement
-from gemel.common.keys.agreement_messages import Terms
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_configuration import (
     IdentityConfiguration,
@@ -32,6 +30,8 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki import Authority, Members, PartyFolder, accept, assemble, certify, enrol
 from gemel.common.pki.enrolment_requests import load_enrolment_request
 from gemel.common.pki.provisioning import PARTIES
+from gemel.custodian.agreement.agreement import Agreement
+from gemel.custodian.agreement.agreement_messages import Terms
 from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer
 
 NOWHERE = Path("/nonexistent")

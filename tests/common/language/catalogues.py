@@ -24,12 +24,11 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from gemel.common.disclosure_measures import MEASURES, QUESTIONS
+from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS
+from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.client.run_progress import DOERS, STAGE_WORDS
-from gemel.coordinator.client.terminal import STATE_WORDS
 from gemel.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
 from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
-from gemel.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FOLDER = REPOSITORY / "common/language"
@@ -38,7 +37,7 @@ CODES = tuple(PLURALS)
 CONSOLE = "console."
 """What the names of the consoles' catalogues begin with."""
 REPORTS = ("common/language", "risk/report", "coordinator/reports")
-CONSOLES = ("common/language", "common/web", "custodian/console", "coordinator/console")
+CONSOLES = ("common/language", "console/web", "console/custodian", "console/coordinator")
 TITLES = {"": "Reports", CONSOLE: "Consoles"}
 _KEYWORDS = {"gettext": None, "ngettext": (1, 2), "marked": None, "_": None}
 _TEMPLATE = {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "silent": "false"}
@@ -86,9 +85,8 @@ def _marked(folders: Iterable[str]) -> Iterator[tuple[Message, str]]:
 def _of_consoles() -> Iterator[tuple[Message, str]]:
     yield from _marked(CONSOLES)
     tables: dict[str, Mapping[Any, str]] = {
-        "coordinator/client/terminal.py": STATE_WORDS,
+        "common/wire/project_states.py": STATE_WORDS,
         "coordinator/client/run_progress.py": {**STAGE_WORDS, **DOERS},
-        "custodian/operator/screen.py": CUSTODIAN_STATES,
     }
     for place, words in tables.items():
         for text in words.values():
@@ -98,10 +96,10 @@ def _of_consoles() -> Iterator[tuple[Message, str]]:
 def _of_reports() -> Iterator[tuple[Message, str]]:
     yield from _marked(REPORTS)
     for question in QUESTIONS:
-        yield question.title, "common/disclosure_measures.py"
-        yield question.explanation, "common/disclosure_measures.py"
+        yield question.title, "common/documents/disclosure_measures.py"
+        yield question.explanation, "common/documents/disclosure_measures.py"
     for measure in MEASURES.values():
-        yield measure.title, "common/disclosure_measures.py"
+        yield measure.title, "common/documents/disclosure_measures.py"
     for template in (*ASSESSMENT.templates, *STATISTICS.templates):
         yield template, "common/documents"
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.pki.membership_file import authentication_key, authentication_string, typed_string
+from gemel.party.membership_file import authentication_key, authentication_string, typed_string
 
 EXAMPLE = "7 files, 5 members"
 

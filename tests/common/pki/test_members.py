@@ -12,11 +12,11 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES
 from gemel.common.pki.sealing_renewal import sealing_keys_of_another_suite
-from gemel.common.suite import Suite
 
 
 def entries() -> list[dict[str, str]]:

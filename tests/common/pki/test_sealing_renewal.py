@@ -9,11 +9,11 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role
 from gemel.common.pki import Members, PartyFolder, Provisioned, accept, assemble, provision
 from gemel.common.pki.enrolment_requests import load_enrolment_request
 from gemel.common.pki.sealing_renewal import renew_sealing_key, sealing_keys_of_another_suite
-from gemel.common.suite import Suite
 
 CONTEXT = SealContext("trial", "r" * 32, "alice")
 

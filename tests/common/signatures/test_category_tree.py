@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.signatures.category_tree import code_groups, ordered
 from gemel.common.specification.model.protection import CoarseningStep
 from gemel.common.specification.model.variables import VariableSpec

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.signatures import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.values import pack_values, unpack_values
 from gemel.common.specification import Specification, load_specification

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.errors import GemelErrors
 from gemel.common.specification import (
     dump_specification,

@@ -15,7 +15,7 @@ from gemel.common.specification import (
 )
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.specification.notes.granted_variables import granted_columns
-from gemel.common.web.specification_words import specification_shown
+from gemel.console.web.specification_words import specification_shown
 from tests.specifications import heading
 
 HEAD = heading("people", alice="rec_id", bob="number")

@@ -17,8 +17,7 @@ from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.sealing import open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
 
 IDENTITIES = tuple(Identity(IdentityKey.create()) for _ in range(3))

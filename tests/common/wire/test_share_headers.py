@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import SealingKey
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.suite import Suite
+from gemel.common.parties import ComputeParty, Side
+from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import SAMPLES, FieldLayout, Layout, SetLayout
-from gemel.common.suite import Suite
 from gemel.common.wire.share_headers import HeaderAbout, layout_digest, open_header, seal_header
 
 FIELD = FieldLayout("surname", 128, 0, "shared")

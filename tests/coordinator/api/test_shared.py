@@ -28,7 +28,7 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 
 
 def test_the_links_are_those_of_block_keyed() -> None:
-    """Under other signatures, since the mode decides the keys: of the same ones are `tests/carole/engine/shared`."""
+    """Under other signatures, since the mode decides the keys: of the same ones are `tests/shared/run`."""
     tables = two_files(24, 24, 18, 0.2, np.random.default_rng(2))
     alice, bob = (table.drop(TRUTH) for table in tables)
     links = {}

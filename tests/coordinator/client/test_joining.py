@@ -8,9 +8,9 @@ import pytest
 
 from gemel.common.configuration import parse_configuration
 from gemel.common.parties import Role
-from gemel.common.pki.membership_file import Membership
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.party.configurations import WRITERS, Joined, configure
+from gemel.party.membership_file import Membership
 from gemel.party.place import PROGRAM, Place
 from tests.vectors.make_formats import MEMBERS
 

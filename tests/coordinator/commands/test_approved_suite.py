@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.suite import Suite
 from gemel.common.pki import Members
-from gemel.common.suite import Suite
 from tests.specifications import heading
 
 SPECIFICATION = (

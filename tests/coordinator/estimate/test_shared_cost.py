@@ -7,10 +7,7 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.engine.shared.comparisons import comparison_of
 from gemel.common.parties import Side
-from gemel.common.sharing.local_session import local_parties, together
-from gemel.common.sharing.pair_levels import compare_pairs
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
@@ -18,7 +15,10 @@ from gemel.coordinator.estimate.estimate import Estimate, estimate_of_files, est
 from gemel.coordinator.estimate.limits import CaroleLimits
 from gemel.coordinator.estimate.unit_costs import GATE_BYTES
 from gemel.custodian.cleaning import clean
-from tests.common.sharing.plain import shares_of
+from gemel.shared.gates.pair_levels import compare_pairs
+from gemel.shared.run.comparisons import comparison_of
+from gemel.shared.session.local_session import local_parties, together
+from tests.shared.gates.plain import shares_of
 
 PAIRS = 1 << 15
 

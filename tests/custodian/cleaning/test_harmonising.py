@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gemel.common.errors import GemelError, GemelErrors
-from gemel.common.keys import Seed
+from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import (
     dump_specification,

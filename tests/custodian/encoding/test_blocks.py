@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive
+from gemel.common.keys.suite import Suite
 from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.layout import CODES, GROUPS, SAMPLES
 from gemel.common.specification import Specification, encoding_digest, load_specification
-from gemel.common.suite import Suite
 from gemel.custodian.encoding import signing as subject
 from gemel.custodian.encoding.blocks import tags
 from gemel.custodian.encoding.categories import relabelling

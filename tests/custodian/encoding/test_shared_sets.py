@@ -12,10 +12,9 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.parties import Side
-from gemel.common.sharing.compute_parties import ComputeParty
-from gemel.common.sharing.custodian_shares import ShareSecrets
+from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures import intervals
+from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import CODES, SAMPLES, Layout
 from gemel.common.signatures.party_sets import PartyContribution, ShareHeader
 from gemel.common.signatures.shared_words import SharedUpload

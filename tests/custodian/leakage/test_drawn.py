@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.drawn_records import DrawnRecords
 from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.custodian.cleaning import Profile
+from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.streamed import Records
 from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.source import drawing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from itertools import pairwise
 
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.custodian.tokens.definition import (
     BIGRAM,
     CODE_POINT_BITS,

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.custodian.tokens import TOKENISATIONS, tokenise
 from gemel.custodian.tokens.definition import MAX_LENGTH, PADDING, hashed
 from tests.custodian.tokens.definition import tokens

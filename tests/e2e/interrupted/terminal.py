@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gemel.common.ended_in_order import WORDS
+from gemel.common.terminal.ended_in_order import WORDS
 from tests.common.commands import commands
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role, Side
 from gemel.common.pki.authority import Authority
-from gemel.common.pki.convening import carole_address, convene
-from gemel.common.suite import Suite
+from gemel.party.assembling import carole_address, convene
 from gemel.party.joining import own_request
 from gemel.party.place import Place
 from tests.e2e.deployment import STATE, Deployment, people, specification

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks._built_population import SMALL, built
 from gemel.carole.assessment import AssessmentContext, assess
-from gemel.common.disclosure_measures import MEASURES
+from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
 from gemel.coordinator.client.verdict import verdict_lines

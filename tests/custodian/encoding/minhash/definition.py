@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from cryptography.hazmat.primitives.kdf.kbkdf import KBKDFCMAC, CounterLocation, Mode
 
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.custodian.encoding.minhash.fast import NO_BLOCK
 from gemel.custodian.encoding.minhash.noise import response_threshold
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import FieldKeys
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.custodian.encoding.minhash import signatures, with_randomised_response
 from gemel.custodian.encoding.minhash.noise import response_threshold
 from gemel.custodian.tokens import tokenise

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.bulk import _CALL_BYTES
 from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
-from gemel.common.suite import Suite
+from gemel.common.keys.suite import Suite
 from gemel.custodian.encoding.minhash import fast, signatures
 from gemel.custodian.tokens import Tokens, tokenise
 from tests.custodian.encoding.minhash.definition import hidden, numbers, signature, words

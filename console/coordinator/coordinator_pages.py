@@ -1,0 +1,276 @@
+"""The coordinator's pages: projects, one project, its approval, its runs, its results."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from contextlib import suppress
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext, marked, written
+from gemel.common.specification import Specification, load_specification, specification_digest
+from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.console.coordinator.acts import Act, acts_of_coordinator, forms_among, require_act
+from gemel.console.coordinator.member import Member
+from gemel.console.coordinator.project_words import described, is_under_way, page_state, project_list
+from gemel.console.coordinator.shared_pages import risk_report, risk_shown
+from gemel.console.web.certificates_page import certificates_page
+from gemel.console.web.forms import Form, form_page, posting, session_of
+from gemel.console.web.listing import reloaded
+from gemel.console.web.pages import Pages
+from gemel.console.web.reports import RenderedReports
+from gemel.console.web.specification_words import specification_shown
+from gemel.coordinator.client.run_progress import RESOLVE, pairs_compared
+from gemel.protos.linkage.v1 import project_pb2
+
+# Runs of mode block_keyed that wait for the resolver, resolved by this console on threads of its own.
+
+
+class Resolutions:
+    """What the console resolves, or has resolved, by project and run."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._lock = threading.Lock()
+        self._done: dict[tuple[str, str], float] = {}
+        self._failed: dict[tuple[str, str], GemelError] = {}
+
+    def begin(self, project: str, run: str) -> None:
+        """Begin to resolve a run that waits for it, unless that is under way already."""
+        key = (project, run)
+        with self._lock:
+            if key in self._done:
+                return
+            self._done[key] = 0.0
+            self._failed.pop(key, None)
+        threading.Thread(target=self._resolve, args=key, name=f"resolve {project}", daemon=True).start()
+
+    def follow(self, project: str, run: str) -> None:
+        """Resolve a run as soon as it waits for that, as `gemel project watch` would."""
+        threading.Thread(target=self._follow, args=(project, run), name=f"follow {project}", daemon=True).start()
+
+    def words(self, project: str, run: str) -> str:
+        """How far it is, or why it failed; empty if it was not begun here."""
+        key = (project, run)
+        with self._lock:
+            if key in self._failed:
+                return gettext("It could not be resolved here: {error}").format(error=self._failed[key])
+            if key not in self._done:
+                return ""
+            return gettext("It is being resolved here, {share} done.").format(share=written(self._done[key], ".0%"))
+
+    def _follow(self, project: str, run: str) -> None:
+        # What fails here is shown by the project's page too, with a button to try again.
+        with suppress(GemelError):
+            for status in self._member.unchecked_coordinator().watch(project, run):
+                if status.state == project_pb2.RUN_STATE_RESOLVING and status.stage == RESOLVE:
+                    self.begin(project, run)
+                    return
+
+    def _resolve(self, project: str, run: str) -> None:
+        key = (project, run)
+
+        def progress(_: str, done: float) -> None:
+            with self._lock:
+                self._done[key] = done
+
+        try:
+            self._member.unchecked_coordinator().resolve(project, run, progress)
+        except GemelError as error:
+            with self._lock:
+                del self._done[key]
+                self._failed[key] = error
+
+
+LINKS = ((marked("Projects"), "/"), (marked("New project"), "/new"), (marked("Certificates"), "/certificates"))
+ACTING = ("/new",)
+"""Which of them only who may act has."""
+PROJECT = "/projects/{project}"
+
+
+class CoordinatorPages:
+    """What a coordinator sees and does."""
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        self._member, self._pages = member, pages
+        self._reports = RenderedReports()
+        self._resolutions = Resolutions(member)
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            Route("/", self.projects),
+            Route("/certificates", self.certificates),
+            Route(PROJECT, self.project),
+            Route(f"{PROJECT}/live", self.live),
+            form_page(f"{PROJECT}/approve", self.approval),
+            posting(f"{PROJECT}/approve", self.approve),
+            posting(f"{PROJECT}/start", self.start),
+            posting(f"{PROJECT}/resolve", self.resolve),
+            Route(f"{PROJECT}/risk", self.risk),
+            Route(f"{PROJECT}/risk.html", self.risk_report),
+            Route(f"{PROJECT}/results", self.results),
+            Route(f"{PROJECT}/report.html", self.linkage_report),
+            Route(f"{PROJECT}/model.json", self.model),
+        ]
+
+    def projects(self, request: Request) -> Response:
+        """All projects."""
+        coordinator = self._member.coordinator()
+        shown = project_list(coordinator.projects(), request.query_params, "/")
+        return self._pages.page("projects.html.j2", request, **shown)
+
+    def certificates(self, request: Request) -> Response:
+        """When certificates end."""
+        coordinator = self._member.coordinator()
+        coordinator.projects()
+        folder = self._member.found.folder
+        return certificates_page(self._pages, request, folder, self._member.name, coordinator.certificates)
+
+    def project(self, request: Request) -> Response:
+        """One project: state, parties, what it waits for, what can be done now, its specification."""
+        status, text = self._member.coordinator().get(project_name(request))
+        return self._pages.page(
+            "project.html.j2",
+            request,
+            **self._shown(status),
+            state_token=page_state(status),
+            specification=specification_shown(carole_has(text, status.project), text),
+            mine=status.owner == self._member.name,
+            acts=forms_among(self._acts(status), acting=session_of(request).acts),
+        )
+
+    def live(self, request: Request) -> Response:
+        """The part of a project's page that changes by itself."""
+        status, _ = self._member.unchecked_coordinator().get(project_name(request))
+        return reloaded(request, self._pages.page("live.html.j2", request, **self._shown(status)), page_state(status))
+
+    def approval(self, request: Request) -> Response:
+        """What is signed by an approval, to be read before it."""
+        status, text = self._member.coordinator().get(project_name(request))
+        require_act(Act.APPROVE, self._acts(status), status)
+        specification = specification_shown(carole_has(text, status.project), text)
+        return self._pages.page(
+            "approve.html.j2", request, project=status.project, epoch=status.epoch, specification=specification
+        )
+
+    def approve(self, request: Request, form: Form) -> Response:
+        """Sign the specification that the page showed."""
+        coordinator = self._member.coordinator()
+        status, text = coordinator.get(project_name(request))
+        # The digest is computed here, from the text that is there; the form's is of what was read.
+        digest = specification_digest(carole_has(text, status.project))
+        if not secrets.compare_digest(digest.hex().encode(), form.get("read", "").encode()):
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "the specification has changed since you read it",
+                where=status.project,
+                remedy="read it again before you approve it",
+            )
+        coordinator.approve(status.project, digest, status.epoch)
+        return done(
+            request, status.project, gettext("You have approved the specification. The custodians approve it too.")
+        )
+
+    def start(self, request: Request, _: Form) -> Response:
+        """Request a run."""
+        name, coordinator = project_name(request), self._member.coordinator()
+        text = coordinator.get(name)[1]
+        run = coordinator.start(name)
+        spec = carole_has(text, name)
+        if spec.in_blocks and not spec.resolution.joined:
+            self._resolutions.follow(name, run.run)
+        return done(
+            request, name, gettext("The run is requested. It goes on at Carole, also when this page is closed.")
+        )
+
+    def resolve(self, request: Request, form: Form) -> Response:
+        """Resolve the records of the newest run, which waits for it."""
+        name = project_name(request)
+        status = self._member.coordinator().get(name)[0]
+        self._resolutions.begin(name, status.run.run)
+        return done(request, name, gettext("The records of the run are being resolved by this console."))
+
+    def risk(self, request: Request) -> Response:
+        """The report on the newest run's disclosure risk."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        report = coordinator.report(status.project, status.run.run)
+        return self._pages.page("risk.html.j2", request, **described(status), **risk_shown(report, status.project))
+
+    def risk_report(self, request: Request) -> Response:
+        """The report by itself."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        return risk_report(self._reports, coordinator.report(status.project, status.run.run), self._member.language)
+
+    def results(self, request: Request) -> Response:
+        """What the specification grants the coordinator of the newest run, once it is released."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        statistics = coordinator.statistics(status.project, status.run.run)
+        return self._pages.page(
+            "results.html.j2",
+            request,
+            project=status.project,
+            compared=pairs_compared(statistics.linkage),
+            links=statistics.linkage.links,
+        )
+
+    def linkage_report(self, request: Request) -> Response:
+        """The report on the linkage by itself."""
+        from gemel.coordinator.rehearsal.output_folder import report_content
+        from gemel.coordinator.reports.linkage.page import render_report
+
+        coordinator = self._member.coordinator()
+        status, text = coordinator.get(project_name(request))
+        statistics = coordinator.statistics(status.project, status.run.run)
+        spec = load_specification(text, status.project)
+        content, language = report_content(spec, statistics, None), self._member.language
+        return self._reports.answer(statistics.written(), lambda: render_report(content, language))
+
+    def model(self, request: Request) -> Response:
+        """The model and the statistics, to be kept."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        content = coordinator.statistics(status.project, status.run.run).written()
+        name = f'attachment; filename="{status.project}-model.json"'
+        return Response(content, media_type="application/json", headers={"content-disposition": name})
+
+    def _shown(self, status: project_pb2.ProjectStatus) -> dict[str, Any]:
+        resolving = self._resolutions.words(status.project, status.run.run) if is_under_way(status) else ""
+        return {**described(status), "resolving": resolving}
+
+    def _acts(self, status: project_pb2.ProjectStatus) -> frozenset[Act]:
+        return acts_of_coordinator(status, self._member.name)
+
+
+def project_name(request: Request) -> str:
+    """The project in a page's address, if it is a name that a project can have.
+
+    Raises
+    ------
+    GemelError
+        NOT_FOUND.
+    """
+    name: str = request.path_params["project"]
+    if not re.fullmatch(PROJECT_PATTERN, name):
+        raise GemelError(ErrorCode.NOT_FOUND, "no project has such a name", where="the page's address")
+    return name
+
+
+def carole_has(text: str, project: str) -> Specification:
+    """A project's specification, as Carole has it; errors as `load_specification`."""
+    return load_specification(text, f"{project} at Carole")
+
+
+def done(request: Request, project: str, message: str) -> Response:
+    """Back to a project's page, which shows the message once."""
+    session_of(request).messages.append(("done", message))
+    return RedirectResponse(f"/projects/{project}", 303)

@@ -1,0 +1,203 @@
+"""The pages on which a coordinator destroys what Carole has of a project: by a new epoch, or by erasing it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Iterator
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from gemel.common.audit.reason import MAX_REASON, MIN_REASON
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.keys.epochs import MAX_EPOCHS
+from gemel.common.language import gettext, listed, ngettext, written
+from gemel.common.specification import Specification, encoding_digest, load_specification
+from gemel.console.coordinator.acts import Act, acts_of_coordinator, require_act
+from gemel.console.coordinator.coordinator_pages import PROJECT, done, project_name
+from gemel.console.coordinator.member import Member
+from gemel.console.coordinator.project_words import is_under_way, shown_state
+from gemel.console.coordinator.waiting import NAMES, S
+from gemel.console.web.forms import Form, form_page, posting
+from gemel.console.web.pages import Pages
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.protos.linkage.v1 import project_pb2
+
+# What an erasure or a new epoch of a project destroys, and what stays, by what Carole has of it now.
+
+_JUDGED = (S.PROJECT_STATE_ASSESSED, S.PROJECT_STATE_HELD)
+
+
+def uploads_lost(status: project_pb2.ProjectStatus) -> Iterator[str]:
+    """What the custodians have sent, and what is made of it at present; a clause each."""
+    for each in status.contributions:
+        name = NAMES[each.side]
+        if each.committed:
+            sent = ngettext(
+                "what {name} has sent: the signatures of {rows} row",
+                "what {name} has sent: the signatures of {rows} rows",
+                each.rows,
+            )
+        elif each.bytes_received:
+            sent = ngettext(
+                "what has arrived of {name}'s upload of {rows} row",
+                "what has arrived of {name}'s upload of {rows} rows",
+                each.rows,
+            )
+        else:
+            continue
+        yield sent.format(name=name, rows=written(each.rows, ",d"))
+    if is_under_way(status):
+        yield gettext("the run that is under way, which ends without a result")
+
+
+def erasure_lost(status: project_pb2.ProjectStatus) -> list[str]:
+    """All of which an erasure destroys the keys; a clause each."""
+    found = list(uploads_lost(status))
+    run = status.run
+    if status.state in _JUDGED and run.links_withheld:
+        found.append(gettext("the result, which no party has received, and the report on its disclosure risk"))
+    elif status.state in _JUDGED:
+        result = ngettext(
+            "the result with {links} link, which no party has received, and the report on its disclosure risk",
+            "the result with {links} links, which no party has received, and the report on its disclosure risk",
+            run.links,
+        )
+        found.append(result.format(links=written(run.links, ",d")))
+    if status.state == S.PROJECT_STATE_RELEASED:
+        result = ngettext(
+            "the released result with {links} link at Carole, and the reports on it",
+            "the released result with {links} links at Carole, and the reports on it",
+            run.links,
+        )
+        withheld = gettext("the released result at Carole, and the reports on it")
+        found.append(withheld if run.links_withheld else result.format(links=written(run.links, ",d")))
+        if late := [NAMES[side.side] for side in status.sides if not side.result_acknowledged]:
+            found.append(gettext("what was released to {names} and is not fetched yet").format(names=listed(late)))
+    return found
+
+
+def erasure_kept(status: project_pb2.ProjectStatus, spec: Specification) -> list[str]:
+    """What an erasure leaves; a clause each."""
+    found = [
+        gettext("the specification, and that the project was: its name is not given again"),
+        gettext("the audit log, with all approvals, decisions and reasons"),
+        gettext("what is with the custodians: their records, and what they have fetched"),
+    ]
+    if status.state == S.PROJECT_STATE_RELEASED:
+        days = spec.retention.releases_days
+        kept = ngettext(
+            "of the release, that it was made, and for {days} day the counts of its tables, with which Carole compares "
+            "later releases of the same custodians",
+            "of the release, that it was made, and for {days} days the counts of its tables, with which Carole "
+            "compares later releases of the same custodians",
+            days,
+        )
+        found.append(kept.format(days=written(days, ",d")))
+    return found
+
+
+class EndingPages:
+    """New epochs and erasure; parameters as `CoordinatorPages`."""
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        self._member, self._pages = member, pages
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            form_page(f"{PROJECT}/new-epoch", self.epoch),
+            posting(f"{PROJECT}/new-epoch", self.open_epoch),
+            form_page(f"{PROJECT}/erase", self.erasure),
+            posting(f"{PROJECT}/erase", self.erase),
+        ]
+
+    def epoch(self, request: Request) -> Response:
+        """What a new epoch is for and destroys, and the form that opens it."""
+        status, _ = self._found(self._member.coordinator(), request, Act.NEW_EPOCH)
+        lost = list(uploads_lost(status))
+        return self._pages.page(
+            "new_epoch.html.j2",
+            request,
+            project=status.project,
+            epoch=status.epoch + 1,
+            epochs=MAX_EPOCHS,
+            blocking_error=status.blocking_error,
+            lost=lost,
+            read=_digest(lost),
+            limits=(MIN_REASON, MAX_REASON),
+        )
+
+    def open_epoch(self, request: Request, form: Form) -> Response:
+        """Open the epoch that the page showed."""
+        coordinator = self._member.coordinator()
+        status, spec = self._found(coordinator, request, Act.NEW_EPOCH)
+        if form.get("epoch") != str(status.epoch + 1):
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "another epoch was opened since you opened the page",
+                where=status.project,
+                got=f"epoch {status.epoch}",
+                remedy="look at the project again: the next epoch may be open already",
+            )
+        _require_read(list(uploads_lost(status)), form, status)
+        coordinator.open_epoch(status.project, status.epoch + 1, encoding_digest(spec), form.get("reason", ""))
+        return done(
+            request, status.project, gettext("The new epoch is open. Both custodians' operators read your reason.")
+        )
+
+    def erasure(self, request: Request) -> Response:
+        """What an erasure destroys and what it leaves, and the form that erases."""
+        # Also where the log is no longer what was seen: what it is about can then still be taken away.
+        status, spec = self._found(self._member.unchecked_coordinator(), request, Act.ERASE)
+        lost, kept = erasure_lost(status), erasure_kept(status, spec)
+        return self._pages.page(
+            "erase.html.j2",
+            request,
+            project=status.project,
+            state=shown_state(status),
+            lost=lost,
+            kept=kept,
+            read=_digest(lost + kept),
+        )
+
+    def erase(self, request: Request, form: Form) -> Response:
+        """Erase the project whose name was typed."""
+        coordinator = self._member.unchecked_coordinator()
+        status, spec = self._found(coordinator, request, Act.ERASE)
+        if form.get("name", "").strip() != status.project:
+            raise parameter(
+                status.project,
+                "what was typed is not the project's name, and nothing was erased",
+                remedy="open the page again, and type the name as it stands there",
+            )
+        _require_read(erasure_lost(status) + erasure_kept(status, spec), form, status)
+        coordinator.erase(status.project)
+        return done(
+            request, status.project, gettext("The project is erased: the keys of all that Carole had of it are gone.")
+        )
+
+    def _found(
+        self, coordinator: Coordinator, request: Request, act: Act
+    ) -> tuple[project_pb2.ProjectStatus, Specification]:
+        status, text = coordinator.get(project_name(request))
+        require_act(act, acts_of_coordinator(status, self._member.name), status)
+        return status, load_specification(text, f"{status.project} at Carole")
+
+
+def _require_read(words: list[str], form: Form, status: project_pb2.ProjectStatus) -> None:
+    """Refuse to destroy more, or other things, than the page named that was read."""
+    if not secrets.compare_digest(_digest(words).encode(), form.get("read", "").encode()):
+        raise GemelError(
+            ErrorCode.WRONG_STATE,
+            "what would be erased is no longer what you read, and nothing was erased",
+            where=status.project,
+            got=f"the project is now: {shown_state(status)}",
+            remedy="open the page again, and read what is erased",
+        )
+
+
+def _digest(words: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()

@@ -1,0 +1,109 @@
+"""The pages on a log that was restored: what was lost here, and for each project the decision on it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from gemel.common.audit.reason import MAX_REASON, MIN_REASON
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.language import marked
+from gemel.common.parties import Role
+from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.common.witnessing.log_reader import Restored
+from gemel.common.witnessing.wording import decided_line, lost_lines, released_lines, restored_lines
+from gemel.console.coordinator.coordinator_pages import PROJECT, project_name
+from gemel.console.coordinator.member import Member
+from gemel.console.web.forms import Form, form_page, posting, session_of
+from gemel.console.web.pages import Pages
+
+RESTORED = "/restored"
+HELPS = (marked("What was lost, and your decision"), RESTORED)
+"""The way to these pages from the error of a log that no longer continues what was seen."""
+DECISIONS = {"accept": True, "refuse": False}
+
+
+class RestoredPages:
+    """A coordinator's or a steward's, before a log that no other page believes; parameters as `CoordinatorPages`."""
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        self._member, self._pages = member, pages
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            Route(RESTORED, self.overview),
+            form_page(f"{PROJECT}{RESTORED}", self.shown),
+            posting(f"{PROJECT}{RESTORED}", self.decide),
+        ]
+
+    def overview(self, request: Request) -> Response:
+        """The projects that wait for the member's decision; or, of a name that was typed, that project's page."""
+        typed = request.query_params.get("project", "").strip()[:64]
+        if re.fullmatch(PROJECT_PATTERN, typed):
+            return RedirectResponse(f"/projects/{typed}{RESTORED}", 303)
+        member = self._member
+        if member.role is Role.STEWARD:
+            found = member.unchecked_steward().assessed()
+        else:
+            found = [each for each in member.unchecked_coordinator().projects() if each.owner == member.name]
+        return self._pages.page(
+            "restored.html.j2",
+            request,
+            lines=list(lost_lines(member.found.log.restored())),
+            waiting=[each.project for each in found if member.role in each.restore_awaits],
+            others=[each.project for each in found if each.restore_awaits and member.role not in each.restore_awaits],
+            typed=typed,
+            is_owner=member.role is Role.COORDINATOR,
+        )
+
+    def shown(self, request: Request) -> Response:
+        """What was lost, what is known here of a project, and the form that decides."""
+        name = project_name(request)
+        restored, runs = self._found(name)
+        return self._pages.page(
+            "restored_project.html.j2",
+            request,
+            project=name,
+            role=str(self._member.role),
+            lines=list(restored_lines(restored, released_lines(runs))),
+            read=_digest(restored, runs),
+            limits=(MIN_REASON, MAX_REASON),
+        )
+
+    def decide(self, request: Request, form: Form) -> Response:
+        """Sign the decision on what the page showed."""
+        decision, name = form.get("decision", ""), project_name(request)
+        if decision not in DECISIONS:
+            raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")
+        restored, runs = self._found(name)
+        if not secrets.compare_digest(_digest(restored, runs).encode(), form.get("read", "").encode()):
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "what was lost is another than what you read",
+                where=name,
+                remedy="read the page again before you decide",
+            )
+        accept = DECISIONS[decision]
+        status = self._member.found.log.decide(name, restored, runs, accept=accept, reason=form.get("reason", ""))
+        message = decided_line(name, list(status.restore_awaits), accepted=accept)
+        session_of(request).messages.append(("done", message))
+        return RedirectResponse(RESTORED, 303)
+
+    def _found(self, project: str) -> tuple[Restored, dict[str, bytes]]:
+        found = self._member.found
+        return found.log.restored(), dict(found.memory.released(project))
+
+
+def _digest(restored: Restored, runs: dict[str, bytes]) -> str:
+    """What stands for all that the page showed but the log's present length, which grows meanwhile."""
+    lost = restored.lost
+    parts = [f"{restored.restoration} {restored.made_at} {restored.restored.size} {restored.agreed}".encode()]
+    parts += [restored.restored.root, b"" if lost is None else f"{lost.size} {lost.at}".encode() + lost.root]
+    parts += [f"{run} ".encode() + root for run, root in sorted(runs.items())]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()

@@ -1,0 +1,158 @@
+"""What a project waits for, and for whom, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gemel.common.language import clauses, gettext, listed, named, ngettext, written
+from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
+from gemel.coordinator.client.terminal import ABSENT
+from gemel.protos.linkage.v1 import project_pb2
+
+S = project_pb2.ProjectState
+R = project_pb2.RunState
+NAMES = {project_pb2.SIDE_ALICE: "Alice", project_pb2.SIDE_BOB: "Bob"}
+CAROLE = "Carole"
+_HANDLES = ("handles", "handles-for-carole")
+
+
+class Wait(NamedTuple):
+    """One thing that is awaited."""
+
+    who: str
+    what: str
+
+    def __str__(self) -> str:
+        return named(self.who, self.what)
+
+
+def waits(status: project_pb2.ProjectStatus) -> list[Wait]:
+    """What a project waits for; empty where nothing is to happen any more.
+
+    A project whose log was restored waits for the decisions on that first.
+    """
+    if status.restore_awaits:
+        what = gettext("accept or refuse Carole's restored audit log")
+        return [Wait(name, what) for name in status.restore_awaits]
+    return list(_BY_STATE.get(status.state, _nothing)(status))
+
+
+def owner_of(status: project_pb2.ProjectStatus) -> str:
+    """The coordinator that a project belongs to, by name."""
+    return status.owner or gettext("the coordinator")
+
+
+def stage_words(stage: str) -> str:
+    """What is done in a stage of a run; the stage's name where a newer Carole has another one."""
+    return gettext(STAGE_WORDS[stage]) if stage in STAGE_WORDS else stage
+
+
+def has_approved(status: project_pb2.ProjectStatus, member: str) -> bool:
+    """Whether a coordinator has approved the present specification."""
+    return any(each.member == member for each in status.approvals)
+
+
+def _nothing(_: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    yield from ()
+
+
+def _draft(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    if not has_approved(status, status.owner):
+        yield Wait(owner_of(status), gettext("approve the specification"))
+    for side in status.sides:
+        if side.declined and not side.approved:
+            yield Wait(
+                NAMES[side.side],
+                gettext("approve after all what was declined; or the coordinator amends the specification"),
+            )
+        elif not side.approved:
+            yield Wait(NAMES[side.side], gettext("approve or decline the specification"))
+
+
+def _approved(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    for side in status.sides:
+        if not side.keyed:
+            what = gettext("agree on a seed with the other custodian; its service does so by itself")
+            yield Wait(NAMES[side.side], what)
+
+
+def _keyed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    received = {each.side: each for each in status.contributions}
+    for side in status.sides:
+        if side.contributed:
+            continue
+        found = received.get(side.side)
+        parts = [gettext("read, sign and send its records")]
+        if found is not None and found.bytes_expected:
+            share = written(found.bytes_received / found.bytes_expected, ".0%")
+            parts.append(gettext("{share} has arrived").format(share=share))
+        yield Wait(NAMES[side.side], clauses(parts))
+
+
+def _contributed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    run = status.run
+    if not run.run:
+        yield Wait(owner_of(status), gettext("start a run"))
+    elif run.state == R.RUN_STATE_FAILED:
+        yield Wait(owner_of(status), gettext("start another run, once the cause of the failure is removed"))
+    elif run.state == R.RUN_STATE_QUEUED and not run.stage:
+        yield Wait(CAROLE, gettext("begin the run, which is in her queue"))
+    elif run.state == R.RUN_STATE_RESOLVING and run.stage == RESOLVE:
+        yield Wait(owner_of(status), gettext("resolve the records of the run"))
+    elif run.stage in ABSENT or (run.state == R.RUN_STATE_RESOLVING and run.stage in _HANDLES):
+        yield Wait(gettext(DOERS[run.stage]), stage_words(run.stage))
+    else:
+        yield Wait(CAROLE, stage_words(run.stage) if run.stage in STAGE_WORDS else gettext("link"))
+
+
+def _run(_: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    yield Wait(CAROLE, gettext("assess the result, or release it"))
+
+
+def _refused(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    what = gettext("amend the specification, since the result was refused; or erase the project")
+    yield Wait(owner_of(status), what)
+
+
+def _held(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    missing = status.signatures - len(status.signed)
+    signers = _either(status.signers) or gettext("a steward")
+    if status.signatures == 1:
+        what = gettext("read the report on disclosure risk, and release the held result or refuse it")
+        yield Wait(signers, what)
+    else:
+        needs = ngettext(
+            "decide on the held result: its release needs one more signature",
+            "decide on the held result: its release needs {missing} more signatures",
+            missing,
+        )
+        parts = [needs.format(missing=missing)]
+        if status.signed:
+            parts.append(gettext("{names} has signed").format(names=listed(list(status.signed))))
+        yield Wait(signers, clauses(parts))
+
+
+def _released(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    for side in status.sides:
+        if not side.result_acknowledged:
+            what = gettext("fetch its share of the result; its service does so by itself")
+            yield Wait(NAMES[side.side], what)
+
+
+def _either(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return gettext("{names} or {last}").format(names=", ".join(names[:-1]), last=names[-1])
+
+
+_BY_STATE = {
+    S.PROJECT_STATE_DRAFT: _draft,
+    S.PROJECT_STATE_APPROVED: _approved,
+    S.PROJECT_STATE_KEYED: _keyed,
+    S.PROJECT_STATE_CONTRIBUTED: _contributed,
+    S.PROJECT_STATE_RUN: _run,
+    S.PROJECT_STATE_ASSESSED: _refused,
+    S.PROJECT_STATE_HELD: _held,
+    S.PROJECT_STATE_RELEASED: _released,
+}

@@ -1,0 +1,263 @@
+"""The pages that show: all projects, one project, the profile, the share of a result, checkpoints, certificates."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from gemel.common.audit import Checkpoint
+from gemel.common.documents.provenance import Provenance, read_provenance
+from gemel.common.documents.result_warning import ResultWarning, by_severity
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import gettext, marked
+from gemel.common.specification import load_specification
+from gemel.common.witnessing.wording import when
+from gemel.console.custodian.custodian import PROJECT, Custodian, project_of
+from gemel.console.custodian.leaving import messages
+from gemel.console.custodian.project_words import described, mine, page_state, rows
+from gemel.console.web.certificates_page import certificates_page
+from gemel.console.web.listing import listed, reloaded
+from gemel.console.web.pages import Pages
+from gemel.console.web.specification_words import specification_shown
+from gemel.custodian.cleaning import Profile
+from gemel.custodian.cleaning.display import HEADINGS, profile_rows
+from gemel.custodian.operator.control import Control
+from gemel.protos.linkage.v1 import operator_pb2
+
+# A custodian's share of a result, in counts: its tables, how many rows each has, and where they come from.
+#
+# Of a table only the metadata and the number of rows are read: what stands in its rows is for the operator's own
+# programs, and never on a page.
+
+TABLES = {
+    "links": marked("your identifiers of linked records, each link's id and probability"),
+    "pairs": marked("every pair that came near to a link"),
+    "draws": marked("drawn linkages"),
+    "linked": marked("your identifiers of linked records, with the other custodian's columns that are granted to you"),
+    "linked_draws": marked("the same of each drawn linkage"),
+    "copies": marked("records of yours that count as one person"),
+    "entities": marked("records of yours by person"),
+}
+"""The tables that a share may have, and what each holds."""
+OTHERS = {
+    "statistics.json": marked("the model and counts"),
+    "joint.json": marked("the joint distribution of both files' variables, in codes"),
+    "coarsening.csv": marked("what categories were released as; use it wherever you hand out values"),
+    "timings.json": marked("how long each step took"),
+}
+
+
+@dataclass(frozen=True)
+class ShareTable:
+    """One table of a share."""
+
+    name: str
+    what: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class SeenShare:
+    """A share in counts."""
+
+    tables: tuple[ShareTable, ...]
+    others: tuple[tuple[str, str], ...]
+    provenance: Provenance | None
+
+
+def seen_share(folder: Path) -> SeenShare:
+    """A share as it lies in its folder."""
+    if not folder.is_dir():
+        raise GemelError(
+            ErrorCode.NOT_FOUND,
+            "the share is no longer where your service has written it",
+            where=str(folder),
+            remedy="restore it from a backup, if it was not deleted on purpose",
+        )
+    tables, provenance = [], None
+    for name, what in TABLES.items():
+        file = folder / f"{name}.parquet"
+        if file.is_file():
+            provenance = provenance or read_provenance(file)
+            tables.append(ShareTable(file.name, gettext(what), pl.scan_parquet(file).select(pl.len()).collect().item()))
+    others = tuple((name, gettext(what)) for name, what in OTHERS.items() if (folder / name).is_file())
+    return SeenShare(tuple(tables), others, provenance)
+
+
+LINKS = ((marked("Projects"), "/"), (marked("Checkpoints"), "/checkpoints"), (marked("Certificates"), "/certificates"))
+CHECKPOINTS = 25
+"""Of the newest that are shown."""
+
+
+class ProjectPages:
+    """What a custodian sees."""
+
+    def __init__(self, custodian: Custodian, pages: Pages) -> None:
+        self._custodian, self._pages = custodian, pages
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            Route("/", self.projects),
+            Route("/live", self.overview),
+            Route("/checkpoints", self.checkpoints),
+            Route("/certificates", self.certificates),
+            Route(PROJECT, self.project),
+            Route(f"{PROJECT}/live", self.live),
+            Route(f"{PROJECT}/profile", self.profile),
+            Route(f"{PROJECT}/results", self.results),
+        ]
+
+    def projects(self, request: Request) -> Response:
+        """Whether Carole answers, and all projects."""
+        with self._custodian.service() as service:
+            status = service.status()
+        found = rows(status.projects, self._custodian.party)
+        return self._pages.page(
+            "custodian_projects.html.j2",
+            request,
+            **_overview(status),
+            **listed(found, request.query_params, "/"),
+            state_token=page_state(*status.projects),
+        )
+
+    def overview(self, request: Request) -> Response:
+        """The part of the first page that changes by itself."""
+        with self._custodian.service() as service:
+            status = service.status()
+        answer = self._pages.page("custodian_overview.html.j2", request, **_overview(status))
+        return reloaded(request, answer, page_state(*status.projects))
+
+    def project(self, request: Request) -> Response:
+        """One project: its state, what can be decided, what would leave, its specification."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+            shown = self.specified(service, project) if project.specification_digest else {"specification": None}
+        return self._pages.page(
+            "custodian_project.html.j2",
+            request,
+            **described(project, self._custodian.party),
+            **shown,
+            decisions=list(project.decisions),
+            epoch=project.epoch,
+            state_token=page_state(project),
+        )
+
+    def live(self, request: Request) -> Response:
+        """The part of a project's page that changes by itself."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+        answer = self._pages.page("custodian_live.html.j2", request, **described(project, self._custodian.party))
+        return reloaded(request, answer, page_state(project))
+
+    def profile(self, request: Request) -> Response:
+        """Counts of what the service has read."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+            shown = profile_shown(service.profile(project.project))
+        return self._pages.page("profile.html.j2", request, project=project.project, **shown)
+
+    def results(self, request: Request) -> Response:
+        """Where the share of the newest released run is, in counts."""
+        with self._custodian.service() as service:
+            project = project_of(service, request)
+        if not project.results:
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "your service has no share of a result of this project",
+                where=project.project,
+                remedy="look at the project, what it waits for",
+            )
+        return self._pages.page(
+            "share.html.j2",
+            request,
+            project=project.project,
+            links=project.links,
+            folder=project.results,
+            share=seen_share(Path(project.results)),
+        )
+
+    def checkpoints(self, request: Request) -> Response:
+        """What of Carole's audit log the service has verified, and which checkpoints a restoration has cut off."""
+        with self._custodian.service() as service:
+            kept, lost = list(service.checkpoints()), list(service.checkpoints(lost=True))
+        return self._pages.page(
+            "checkpoints.html.j2",
+            request,
+            kept=len(kept),
+            newest=_checkpoints(kept),
+            lost=_checkpoints(lost),
+            party=self._custodian.party.name,
+        )
+
+    def certificates(self, request: Request) -> Response:
+        """When certificates end."""
+        with self._custodian.service() as service:
+            status = service.status()
+        return certificates_page(self._pages, request, self._custodian.folder, status.member, status.certificates)
+
+    def specified(self, service: Control, project: operator_pb2.CustodianProject) -> dict[str, Any]:
+        """What a page shows of a project's specification: in words, and what would leave under it.
+
+        Raises
+        ------
+        GemelError
+            As `Control.specification`.
+        """
+        found = service.specification(project.project)
+        spec = load_specification(found.text, f"the specification of project {project.project}")
+        shown = specification_shown(spec, found.text)
+        # The service's notes have those on an epoch too, and its digest is what it would sign.
+        shown |= {"notes": list(found.notes), "digest": found.digest.hex()}
+        side = self._custodian.party.side
+        records = _records(service, project)
+        leaving = None if records is None else messages(spec, side, records, project.upload_bytes)
+        identifier = spec.custodians.of(side).identifier
+        return {"specification": shown, "leaving": leaving, "identifier": identifier, "records": records}
+
+
+def profile_shown(text: str) -> dict[str, Any]:
+    """What a page shows of a profile, which is counts only."""
+    counts = json.loads(text)
+    warnings = [ResultWarning.model_validate(each) for each in counts.pop("warnings", [])]
+    # What else a service has noted beside its counts, such as the file's encoding, is a warning or is not shown.
+    profile = Profile.from_dict(counts)
+    return {
+        "profile_rows": list(profile_rows(profile)),
+        "headings": HEADINGS,
+        "records": profile.rows,
+        "warnings": by_severity(warnings),
+    }
+
+
+def _records(service: Control, project: operator_pb2.CustodianProject) -> int | None:
+    """Records of the source, once they were read."""
+    try:
+        return int(json.loads(service.profile(project.project))["rows"])
+    except GemelError as error:
+        if error.code is ErrorCode.WRONG_STATE:
+            return None
+        raise
+
+
+def _overview(status: operator_pb2.StatusResponse) -> dict[str, Any]:
+    return {
+        "carole": status.carole,
+        "connected": status.connected,
+        "refusal": status.refusal,
+        "certificate": status.certificate,
+        "mine": mine(status.projects),
+    }
+
+
+def _checkpoints(found: list[Checkpoint]) -> list[tuple[int, str]]:
+    """Size and time of each, the newest first."""
+    return [(each.size, when(each.at)) for each in islice(reversed(found), CHECKPOINTS)]

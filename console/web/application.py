@@ -1,0 +1,137 @@
+"""A console as an ASGI application: its routes behind the guard, with entrance, signing out and what all pages load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.language import Language, in_language
+from gemel.console.web import entrance
+from gemel.console.web.entrance import Entrance
+from gemel.console.web.forms import Form, posting
+from gemel.console.web.guard import LIVE_HEADER, RELOAD_HEADER, Guard, GuardRules, cookie_of
+from gemel.console.web.pages import Pages
+from gemel.console.web.sessions import Sessions
+
+if TYPE_CHECKING:
+    from gemel.console.web.sign_on import SignOn
+
+LOADED = {"console.css": "text/css", "console.js": "text/javascript", "console.svg": "image/svg+xml"}
+"""What pages load, by name: no path is ever made of what a browser sends."""
+NEW_LINK = "/new-link"
+OPEN_PATHS = ("/static/", entrance.PATH, NEW_LINK, "/sign-on", "/sign-on/back")
+
+
+def console_application(
+    routes: Sequence[BaseRoute],
+    pages: Pages,
+    rules: GuardRules,
+    sessions: Sessions,
+    *,
+    user: str,
+    entered_by: Entrance | SignOn,
+    language: Language,
+) -> ASGIApp:
+    """A console."""
+    known = {name: files("gemel.console.web").joinpath(name).read_bytes() for name in LOADED}
+
+    def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in known:
+            return PlainTextResponse("There is no such file.\n", 404)
+        return Response(known[name], media_type=LOADED[name])
+
+    def sign_out(request: Request, _: Form) -> Response:
+        sessions.end(cookie_of(request, rules.cookie))
+        answer = pages.page("signed_out.html.j2", _without_session(request))
+        answer.delete_cookie(rules.cookie, httponly=True, samesite="strict", secure=rules.is_secure)
+        return answer
+
+    def locked(request: Request) -> Response:
+        if LIVE_HEADER in request.headers:
+            return PlainTextResponse("", 401, headers={RELOAD_HEADER: "1"})
+        return pages.page("locked.html.j2", request, 401, by_link=isinstance(entered_by, Entrance), sent=False)
+
+    def failed(request: Request, error: Exception) -> Response:
+        if isinstance(error, GemelError):
+            return pages.error(request, error)
+        if isinstance(error, HTTPException) and error.status_code == 404:
+            return pages.error(request, GemelError(ErrorCode.NOT_FOUND, "there is no such page"))
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        unexpected = GemelError(ErrorCode.INTERNAL, "the page could not be made", remedy="see the console's terminal")
+        answer = pages.error(request, unexpected)
+        answer.status_code = status
+        return answer
+
+    own = [Route("/static/{name}", static), posting("/sign-out", sign_out, reading=True)]
+    own += (
+        _by_link(entered_by, pages, rules, sessions, user)
+        if isinstance(entered_by, Entrance)
+        else _by_sign_on(entered_by, pages, rules, sessions)
+    )
+    handlers = {GemelError: failed, HTTPException: failed, Exception: failed}
+    answering = Starlette(routes=[*own, *routes], exception_handlers=handlers)
+    return _Written(Guard(answering, rules, sessions, locked), language)
+
+
+class _Written:
+    """ASGI middleware: what is answered is written in a console's language, also what the guard answers."""
+
+    def __init__(self, guarded: Guard, language: Language) -> None:
+        self._guarded, self._language = guarded, language
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Threads on which a page is made have a copy of this task's context, and with it the language.
+        with in_language(self._language):
+            await self._guarded(scope, receive, send)
+
+
+def _by_link(opened: Entrance, pages: Pages, rules: GuardRules, sessions: Sessions, user: str) -> list[Route]:
+    def enter(request: Request) -> Response:
+        if not opened.redeem(request.query_params.get("token", "")):
+            return pages.page("locked.html.j2", request, 403, by_link=True, sent=False)
+        return _begun(pages, rules, request, sessions.begin(user, acts=True))
+
+    def new_link(request: Request) -> Response:
+        opened.show()
+        return pages.page("locked.html.j2", request, 401, by_link=True, sent=True)
+
+    return [Route(entrance.PATH, enter), Route(NEW_LINK, new_link, methods=["POST"])]
+
+
+def _by_sign_on(sign_on: SignOn, pages: Pages, rules: GuardRules, sessions: Sessions) -> list[Route]:
+    async def begin(request: Request) -> Response:
+        return await sign_on.redirect(request)
+
+    async def back(request: Request) -> Response:
+        user, acts = await sign_on.signed_on(request)
+        begun = await run_in_threadpool(sessions.begin, user, acts=acts)
+        answer = _begun(pages, rules, request, begun)
+        sign_on.forget(answer)
+        return answer
+
+    return [Route("/sign-on", begin), Route("/sign-on/back", back)]
+
+
+def _begun(pages: Pages, rules: GuardRules, request: Request, cookie: str) -> Response:
+    """A page that goes on to the first one: after a redirect from elsewhere a browser would not send the cookie yet."""
+    if request.method == "HEAD":
+        return RedirectResponse("/", 303)
+    answer = pages.page("entered.html.j2", _without_session(request))
+    answer.set_cookie(rules.cookie, cookie, httponly=True, samesite="strict", secure=rules.is_secure, path="/")
+    return answer
+
+
+def _without_session(request: Request) -> Request:
+    request.state.session = None
+    return request

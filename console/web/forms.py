@@ -1,0 +1,104 @@
+"""Forms: each has its session's token, and is answered on a thread of its own since pages wait for other services."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.console.web.sessions import Session
+
+CSRF = "csrf"
+"""The name of the token's field."""
+MAX_FIELDS = 30
+MAX_PART_BYTES = 512 << 10
+READS_ONLY = "you may read here, and not act"
+
+Form = Mapping[str, str]
+"""The fields of a form as text; of a file, its content."""
+
+
+def session_of(request: Request) -> Session:
+    """The session of a request that the guard has let through by it."""
+    found: Session = request.state.session
+    return found
+
+
+def form_page(path: str, answer: Callable[[Request], Response]) -> Route:
+    """The route of a page that is there for its form alone: who may only read is refused it, as its form would be.
+
+    Returns
+    -------
+    Route
+        It raises NOT_ADMITTED for someone who may only read.
+    """
+
+    def shown(request: Request) -> Response:
+        if not session_of(request).acts:
+            raise GemelError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
+        return answer(request)
+
+    return Route(path, shown)
+
+
+def posting(path: str, answer: Callable[[Request, Form], Response], *, reading: bool = False) -> Route:
+    """The route of a form.
+
+    Parameters
+    ----------
+    path
+        Its address.
+    answer
+        Called with the request and the form's fields, the token already checked, on a thread.
+    reading
+        Whether who may only read may send it too.
+
+    Returns
+    -------
+    Route
+        It raises NOT_ADMITTED for a form without the session's token, or of someone who may only read; TEXT_ENCODING
+        for a file that is not UTF-8.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        session = session_of(request)
+        async with request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_PART_BYTES) as sent:
+            given = sent.get(CSRF)
+            if not isinstance(given, str) or not secrets.compare_digest(given.encode(), session.csrf.encode()):
+                raise GemelError(
+                    ErrorCode.NOT_ADMITTED,
+                    "the form is not of this session",
+                    where=request.url.path,
+                    remedy="open the page again, and send the form from there",
+                )
+            if not session.acts and not reading:
+                raise GemelError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
+            fields = {name: await _text(name, value) for name, value in sent.multi_items()}
+        return await run_in_threadpool(answer, request, fields)
+
+    return Route(path, endpoint, methods=["POST"])
+
+
+async def _text(name: str, value: str | UploadFile) -> str:
+    if isinstance(value, str):
+        # A browser sends line ends as a mail would have them.
+        return value.replace("\r\n", "\n")
+    content = await value.read(MAX_PART_BYTES + 1)
+    if len(content) > MAX_PART_BYTES:
+        raise parameter(name, f"a file has at most {MAX_PART_BYTES} bytes here")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise GemelError(
+            ErrorCode.TEXT_ENCODING,
+            "a specification must be UTF-8 text",
+            where=name,
+            got=f"another encoding at byte {error.start}",
+            remedy="save it as UTF-8",
+        ) from None

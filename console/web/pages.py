@@ -1,0 +1,109 @@
+"""Pages: templates in one look, everything escaped, nothing undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.language import current, gettext, ngettext, written
+from gemel.console.web.sessions import Session
+
+_HERE = "gemel.console.web"
+_STATUS = {
+    ErrorCode.PARAMETER: 400,
+    ErrorCode.TEXT_ENCODING: 400,
+    ErrorCode.SPECIFICATION: 422,
+    ErrorCode.NOT_IDENTIFIED: 422,
+    ErrorCode.NOT_ADMITTED: 403,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.WRONG_STATE: 409,
+    ErrorCode.AUDIT: 409,
+    ErrorCode.RUN_ACTIVE: 409,
+    ErrorCode.EXISTS: 409,
+    ErrorCode.UNAVAILABLE: 503,
+    ErrorCode.BUSY: 503,
+}
+"""Of pages that show an error; 500 for all others."""
+
+
+class Pages:
+    """The templates of a console, rendered in the language that is written at present.
+
+    Parameters
+    ----------
+    title
+        Of the console, beside the name of Gemel; `marked`, as are the texts of `links` and `remedies`.
+    links
+        What stands in the head of each page: text and address.
+    packages
+        Whose templates are found, in this order, before those of this package.
+    acting
+        Addresses among the links that only who may act has.
+    remedies
+        By the code of an error: a page that helps, its text and address.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        links: Sequence[tuple[str, str]],
+        packages: Sequence[str] = (),
+        acting: Collection[str] = (),
+        remedies: Mapping[ErrorCode, tuple[str, str]] | None = None,
+    ) -> None:
+        self._found = (*packages, _HERE)
+        self._made = Environment(
+            loader=FunctionLoader(self._source),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=["jinja2.ext.i18n"],
+        )
+        self._made.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]
+        self._made.filters["written"] = written
+        self._made.globals["acting"] = acting
+        self._title, self._links = title, links
+        self._remedies = dict(remedies or {})
+
+    def _source(self, name: str) -> str | None:
+        for package in self._found:
+            found = files(package).joinpath(name)
+            if found.is_file():
+                return found.read_text(encoding="utf-8")
+        return None
+
+    def text(self, template: str, request: Request, shown: Mapping[str, Any]) -> str:
+        """A page, or a part of one, as HTML."""
+        session: Session | None = getattr(request.state, "session", None)
+        return self._made.get_template(template).render(
+            session=session,
+            path=request.url.path,
+            language=current().code,
+            console=gettext(self._title),
+            navigation=[(gettext(text), address) for text, address in self._links],
+            **shown,
+        )
+
+    def page(self, template: str, request: Request, status: int = 200, **shown: Any) -> Response:
+        """The answer with a page."""
+        return HTMLResponse(self.text(template, request, shown), status)
+
+    def error(self, request: Request, error: GemelError) -> Response:
+        """The answer with an error: what is wrong, where, what was got and what to do, one by one if it is several."""
+        helps = self._remedies.get(error.code)
+        shown = {"errors": error_list(error), "helps": (gettext(helps[0]), helps[1]) if helps else None}
+        return self.page("error.html.j2", request, _STATUS.get(error.code, 500), **shown)
+
+
+def error_list(error: GemelError) -> list[GemelError]:
+    """The errors that an error consists of."""
+    if not isinstance(error, GemelErrors):
+        return [error]
+    return [single for inner in error.errors for single in error_list(inner)]

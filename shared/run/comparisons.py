@@ -1,0 +1,82 @@
+"""What is compared on shares, from a linkage plan and the layouts of two sets of rows."""
+
+from __future__ import annotations
+
+from gemel.carole.comparison.crosswise import crosswise_bounds
+from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.plan_parts import FieldPlan
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.layout import SetLayout
+from gemel.shared.gates.output_bits import ComparedField, Exchange, PairComparison
+
+
+def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | None) -> PairComparison:
+    """How the rows of two sets compare.
+
+    Parameters
+    ----------
+    plan : LinkagePlan
+    a, b : SetLayout
+        Of Alice's and of Bob's set.
+    rule
+        Whose rows they are; None: the samples'.
+
+    Raises
+    ------
+    GemelError
+        ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
+    """
+    if a.row_words != b.row_words or _contents(a) != _contents(b):
+        raise _mismatch("both custodians' rows must have the same words", rule, "others")
+    there = {field.name: field for field in a.fields}
+
+    def compared(field: FieldPlan) -> ComparedField:
+        got = there.get(field.name)
+        if got is None or got.bits != field.bits:
+            what = f"signatures of {field.bits} bits of the field {field.name} expected"
+            raise _mismatch(what, rule, "none" if got is None else f"{got.bits} bits")
+        if got.content not in ("shared", "fixed", "withheld"):
+            raise _mismatch(f"the field {field.name} must be shared", rule, got.content)
+        return ComparedField(field.name, field.bits, _limits(field), got.content)
+
+    return PairComparison(
+        words=a.row_words,
+        fields=tuple(compared(field) for field in plan.fields),
+        exchanges=tuple(
+            Exchange(first, second, _exchange_limits(plan.fields[first])) for first, second in exchanged_places(plan)
+        ),
+        rules=tuple(each.name for each in plan.rules) if rule is not None else (),
+        rule=rule,
+        check=None if plan.check_field is None else compared(plan.check_field),
+    )
+
+
+def exchanged_places(plan: LinkagePlan) -> tuple[tuple[int, int], ...]:
+    """Of each exchange the places of its two fields."""
+    position = {field.name: q for q, field in enumerate(plan.fields)}
+    return tuple((position[first], position[second]) for first, second in plan.swaps)
+
+
+def _limits(field: FieldPlan) -> tuple[int, ...]:
+    return tuple(int(n) for n in disagreement_limits(field.bits, field.bounds, field.randomised_response))
+
+
+def _exchange_limits(first: FieldPlan) -> tuple[int, ...]:
+    """As `carole.comparison.crosswise` has them: by the first of the two fields."""
+    bounds = crosswise_bounds(first.bits, first.randomised_response)
+    return tuple(int(n) for n in disagreement_limits(first.bits, bounds, first.randomised_response))
+
+
+def _contents(part: SetLayout) -> list[tuple[str, str]]:
+    return [(field.name, field.content) for field in part.fields]
+
+
+def _mismatch(what: str, rule: str | None, got: str) -> GemelError:
+    return GemelError(
+        ErrorCode.ENCODING_MISMATCH,
+        what,
+        where="the samples" if rule is None else f"the rows of rule {rule}",
+        got=got,
+        remedy="contribute again under the specification of this run",
+    )
