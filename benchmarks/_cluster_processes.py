@@ -16,7 +16,7 @@ from gemel.carole.cluster.certificates import make_certificates
 from gemel.carole.cluster.cluster_units import cluster_units
 from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.engine import Resources
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 
 START_SECONDS = 120
 

@@ -22,9 +22,8 @@ import numpy as np
 import polars as pl
 
 from gemel.common.configuration import size_in_bytes
-from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.keys.derivation import Seed
-from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.noise import AssessmentKeys, NoiseKey
 from gemel.common.keys.vault import DataKey
 from gemel.common.parties import Side
 from gemel.common.records.sources import CsvSource, Source

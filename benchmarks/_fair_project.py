@@ -9,8 +9,8 @@ import polars as pl
 
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.derivation import Seed
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.folders import PartyFolder
@@ -19,7 +19,7 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.signatures import layout_of
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
-from gemel.common.wire import Manifest, manifest_to_wire
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.custodian.encoding.records import encode_records
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc

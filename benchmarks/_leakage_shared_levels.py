@@ -22,10 +22,10 @@ from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.leakage.own_file import clear_values
 from gemel.custodian.leakage.pairs import ABSENT, paired_values
 from gemel.shared.gates.output_bits import ComparedField, PairComparison
+from gemel.shared.gates.output_slices import SlicedPairs
 from gemel.shared.gates.pair_levels import compare_pairs
 from gemel.shared.gates.party import Party
 from gemel.shared.gates.permutation import permuted
-from gemel.shared.gates.sliced_pairs import SlicedPairs
 from gemel.shared.session.local_session import local_parties, together
 
 REGISTER = 8000

@@ -25,7 +25,7 @@ import grpc
 from benchmarks._fair_project import upload
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import server_name
-from gemel.common.rpc.protocol import OWN_PROTOCOL
+from gemel.common.rpc.access import OWN_PROTOCOL
 from gemel.common.rpc.tls import channel_credentials
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2
 

@@ -23,9 +23,8 @@ from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.custodian.leakage.view import FieldView
 from gemel.shared.gates.output_bits import PairComparison
-from gemel.shared.gates.output_slices import output_slices
+from gemel.shared.gates.output_slices import SlicedPairs, output_slices
 from gemel.shared.gates.party import Party
-from gemel.shared.gates.sliced_pairs import SlicedPairs
 
 SeenField = tuple[FieldView, NDArray[np.int64]]
 """The distinct signatures of a field, and which of them each row has (-1: none)."""

@@ -12,10 +12,8 @@ from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.store import milliseconds
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.identity import Identity, IdentityKey
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Role, Side
 from gemel.common.signatures.payload import to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet, layout_of

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files

@@ -27,7 +27,7 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import provision
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.rpc.status import SWITCH_SECONDS
 from gemel.common.rpc.tls import channel_credentials
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.handshake import SessionTerms

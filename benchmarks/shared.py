@@ -39,10 +39,9 @@ from gemel.shared.gates.arithmetic import Arithmetic
 from gemel.shared.gates.bit_slices import rows_of
 from gemel.shared.gates.gate_check import GATE_WORDS
 from gemel.shared.gates.output_bits import ComparedField, PairComparison
-from gemel.shared.gates.output_slices import output_slices
+from gemel.shared.gates.output_slices import SlicedPairs, output_slices
 from gemel.shared.gates.pair_levels import BATCH_WORDS, compare_pairs
 from gemel.shared.gates.party import Party
-from gemel.shared.gates.sliced_pairs import SlicedPairs
 from gemel.shared.gates.streams import KEY_BYTES
 from gemel.shared.session.local_session import LocalChannel, local_parties, together
 

@@ -21,7 +21,7 @@ WIRE = "linkage.v1"
 
 PROTOCOL = 1
 """What two parties expect of each other beyond the form of messages. Raised when a release must refuse another for it;
-`common/rpc/protocol.py` has what is still taken."""
+`common/rpc/access.py` has what is still taken."""
 
 CLEANING_EDITION = 1
 """Raised when a cleaning step or a default missing code changes meaning; part of the encoding digest, because two

@@ -391,7 +391,7 @@ def _leakage(app: typer.Typer, party: Party) -> None:
         status 1 when these figures are above a limit, where your service refuses to contribute. The service draws by a
         secret of its own, so near a limit it may decide otherwise.
         """
-        from gemel.common.keys.assessment_keys import AssessmentKeys
+        from gemel.common.keys.noise import AssessmentKeys
         from gemel.common.records.csv_form import CsvOptions, form_line
         from gemel.common.records.registry import file_source
         from gemel.common.specification import read_specification

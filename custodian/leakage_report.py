@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, Self
 import polars as pl
 
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification
 from gemel.custodian.drawn_records import DrawnRecords
 

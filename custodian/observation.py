@@ -15,10 +15,9 @@ from prometheus_client.registry import Collector
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import check_identity
 from gemel.common.keys.wrapping_configuration import check_wrapping
-from gemel.common.observability.disks import check_writable
 from gemel.common.observability.families import gauge, labelled, service_metrics
-from gemel.common.observability.readiness import Readiness
-from gemel.common.observability.recent import Recent
+from gemel.common.observability.machine_check import check_writable
+from gemel.common.observability.readiness import Readiness, Recent
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.rpc.observation import Observation
 from gemel.common.rpc.trust import Trust

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.pki.addresses import address_of, host_of
-from gemel.common.pki.authority import Authority
-from gemel.common.pki.certificate_requests import read_request
+from gemel.common.pki.authority import Authority, read_request
 from gemel.common.pki.certificates import (
     certificate_pem,
     host_names,

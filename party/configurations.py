@@ -9,7 +9,7 @@ import importlib
 from dataclasses import dataclass
 from types import ModuleType
 
-from gemel.common.keys.fingerprint import in_groups
+from gemel.common.keys.identity import in_groups
 from gemel.common.parties import Role
 from gemel.common.records.sources import Source
 from gemel.party.membership_file import Membership

@@ -19,7 +19,7 @@ from pydantic import AfterValidator
 
 from gemel.common.configuration import MAX_BYTES, Address, Configuration, parse_configuration
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.keys.fingerprint import fingerprint
+from gemel.common.keys.identity import fingerprint
 from gemel.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.member_entries import ListVersion, member_name

@@ -184,7 +184,7 @@ def rotate(
     Carole rewraps all she keeps when she starts. A custodian's old secrets stay under the old key until their
     project is over. Only then drop the old keys, with --retire.
     """
-    from gemel.common.keys.wrapping import retire_wrapping_keys, rotate_wrapping_keys
+    from gemel.common.keys.vault import retire_wrapping_keys, rotate_wrapping_keys
     from gemel.common.pki.folders import PartyFolder
 
     path = PartyFolder(folder).wrapping
@@ -257,7 +257,7 @@ def _identity(config: Path | None, folder: Path) -> Identity | None:
 
 def _show(members: Members) -> None:
     """The members of a list, and its digest, to compare by telephone."""
-    from gemel.common.keys.fingerprint import in_groups
+    from gemel.common.keys.identity import in_groups
 
     for member in members:
         typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")

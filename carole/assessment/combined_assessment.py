@@ -36,7 +36,7 @@ from gemel.common.documents.result_warning import ResultWarning, by_severity, re
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification, specification_digest
-from gemel.common.specification.notes.granted_variables import granted_columns
+from gemel.common.specification.notes.modes import granted_columns
 from gemel.risk.models import JointDistribution
 
 DEFAULT_SEARCH = Resources(3 << 30, 1)

@@ -20,7 +20,7 @@ from gemel.carole.comparison.kernels import popcount
 from gemel.carole.comparison.levels import DRAWN_AT_ONCE, read_only
 from gemel.carole.comparison.thresholds import levels_by_disagreement
 from gemel.common.signatures.signature_sets import FieldSignatures
-from gemel.common.specification.model.noise_tolerance import tolerant_bounds
+from gemel.common.specification.model.leakage import tolerant_bounds
 
 BOUNDS = (0.8, 0.999, 1.0)
 """Inclusive upper bounds of the lesser crosswise similarity: not exchanged, similar, equal."""

@@ -43,10 +43,10 @@ from gemel.common.observability.tracing import begin_tracing
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
-from gemel.common.pki.own_keys import check_own
-from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.pki.reader import check_own
 from gemel.common.rpc.observation import Observation
 from gemel.common.rpc.server import RunningServer, ServerSettings, Service, start_server
+from gemel.common.rpc.status import SWITCH_SECONDS
 from gemel.common.rpc.trust import Trust, TrustWatch
 from gemel.common.versions import STORE, WIRE
 from gemel.protos.linkage.v1 import (
@@ -114,7 +114,7 @@ MAX_REMEMBERED = 1000
 
 
 class Denials:
-    """Called with every denied call; see `common.rpc.interceptor.Denied`."""
+    """Called with every denied call; see `common.rpc.server.Denied`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

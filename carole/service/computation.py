@@ -23,10 +23,10 @@ from gemel.carole.store.uploads import SharesOfUpload
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.logging_setup import log
 from gemel.common.parties import ComputeParty, Side
-from gemel.common.pki.compute_members import compute_members
-from gemel.common.rpc.event_loop import run_in_loop
-from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.pki.members import compute_members
+from gemel.common.rpc.dispatch import run_in_loop
 from gemel.common.rpc.server import caller
+from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.rpc.trust import Trust
 from gemel.common.signatures.layout import CODES, KNOWN
 from gemel.common.specification import Specification

@@ -21,11 +21,11 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.logging_setup import log
 from gemel.common.parties import ComputeParty, Side
-from gemel.common.pki.compute_members import compute_members
+from gemel.common.pki.members import compute_members
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.rpc.status import SWITCH_SECONDS
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.specification import Specification, encoding_digest, specification_digest
 from gemel.common.wire.share_headers import HeaderAbout, open_header

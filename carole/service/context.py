@@ -22,10 +22,10 @@ from gemel.carole.store.quota import Quota
 from gemel.carole.store.view import not_found
 from gemel.common.errors import parameter
 from gemel.common.keys.epochs import approval_parts
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.pki.ending import EndingCertificate
 from gemel.common.pki.members import Member
-from gemel.common.rpc.call_context import may_wait
+from gemel.common.rpc.dispatch import may_wait
 from gemel.common.specification import Specification, load_specification
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

@@ -26,12 +26,11 @@ from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import verify_new_epoch
 from gemel.common.parties import Role
-from gemel.common.pki.compute_members import compute_members
-from gemel.common.pki.members import Member
+from gemel.common.pki.members import Member, compute_members
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.rpc.call_context import may_wait
 from gemel.common.rpc.call_recorder import request_of
 from gemel.common.rpc.certificate_endings import endings_to_wire
+from gemel.common.rpc.dispatch import may_wait
 from gemel.common.rpc.pages import page
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust

@@ -10,7 +10,7 @@ from gemel.common.signatures.fixed_fields import fixed_fields
 from gemel.common.signatures.known_layout import known_layouts
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Content, Layout, SetLayout, sample_rows
 from gemel.common.specification import Specification, VariableSpec
-from gemel.common.specification.model.padding import MAX_ROWS as MAX_PADDED
+from gemel.common.specification.model.blocking import MAX_ROWS as MAX_PADDED
 from gemel.common.wire.manifest import Manifest
 
 _REMEDY = "contribute again from the specification that all parties have approved"

@@ -16,10 +16,8 @@ from prometheus_client.registry import Collector
 from gemel.carole.projects import RunState
 from gemel.carole.store.monitoring import Figures, LastRun, Monitoring
 from gemel.common.errors import GemelError
-from gemel.common.observability.certificates import days_left
-from gemel.common.observability.families import ENDING, gauge, labelled, service_metrics
-from gemel.common.observability.readiness import Readiness
-from gemel.common.observability.recent import Recent
+from gemel.common.observability.families import ENDING, days_left, gauge, labelled, service_metrics
+from gemel.common.observability.readiness import Readiness, Recent
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import urgency
 from gemel.common.rpc.trust import Trust

@@ -21,7 +21,7 @@ from gemel.common.parties import Role
 from gemel.common.pki.certificates import load_certificate
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
-from gemel.common.pki.own_keys import check_own
+from gemel.common.pki.reader import check_own
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.rpc.trust import Trust
 from gemel.common.terminal.check_lines import Checks, Note

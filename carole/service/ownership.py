@@ -8,7 +8,7 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member, Members
 from gemel.common.wire.checkpoints import checkpoint_to_wire

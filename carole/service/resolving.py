@@ -44,10 +44,9 @@ from gemel.common.specification import Specification
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.risk.models import JointDistribution
-from gemel.shared.run.comparing import compare_opened
 from gemel.shared.run.job import Terms, lead
-from gemel.shared.session.joined_session import JoinedSession
-from gemel.shared.session.session_rows import row_part
+from gemel.shared.run.shared_files import compare_opened
+from gemel.shared.session.joined_session import JoinedSession, row_part
 
 # The first half of a run in mode shared: computed with the coordinator and a steward, of which Carole sees the counts.
 #

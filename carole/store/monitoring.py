@@ -35,7 +35,7 @@ from gemel.carole.store.tables import (
     uploads,
 )
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability.disks import check_writable
+from gemel.common.observability.machine_check import check_writable
 
 
 @dataclass(frozen=True)

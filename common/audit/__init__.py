@@ -5,10 +5,9 @@ With a signed checkpoint a reader can check whether a later log still begins wit
 `witness` the checks of a reader. Carole's tables are in `carole.store`.
 """
 
-from gemel.common.audit.checkpoint import Checkpoint
+from gemel.common.audit.checkpoint import Checkpoint, Witness
 from gemel.common.audit.entry import AuditEntry
 from gemel.common.audit.merkle import Tree, consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
-from gemel.common.audit.witness import Witness
 
 __all__ = [
     "AuditEntry",

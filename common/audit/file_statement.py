@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.keys.identity import Identity, PublicIdentity
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 
 MAX_ORIGIN = 200
 """Characters of `origin`."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemel.common.audit.checkpoint import Checkpoint
-from gemel.common.keys.identity import Identity, PublicIdentity
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 
 
 @dataclass(frozen=True)

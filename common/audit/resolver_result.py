@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gemel.common.keys.identity import Identity, PublicIdentity
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 
 
 def sign_result(identity: Identity, project: str, run: str, root: bytes) -> bytes:

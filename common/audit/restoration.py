@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gemel.common.audit.checkpoint import Checkpoint
-from gemel.common.keys.identity import Identity, PublicIdentity
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 
 
 @dataclass(frozen=True)

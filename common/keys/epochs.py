@@ -11,8 +11,7 @@ signature. Their number is therefore bounded, by her and by each custodian for i
 
 from __future__ import annotations
 
-from gemel.common.keys.identity import Identity, PublicIdentity
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 
 MAX_EPOCHS = 3
 

@@ -8,16 +8,164 @@ signature made for one purpose, or over other parts that happen to join to the s
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass, field
-from typing import Protocol
+from enum import StrEnum
+from pathlib import Path
+from typing import ClassVar, Protocol, Self
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM1024PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
-from gemel.common.keys.key_file import PublicKey
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.private_files import read_private, write_private
+
+
+class SigningPurpose(StrEnum):
+    """Each is signed with the contents. Never change one: former signatures would not verify."""
+
+    APPROVAL = "approve-specification"
+    """A member consents to a specification."""
+    AGREEMENT_OFFER = "seed agreement: offer"
+    AGREEMENT_CONFIRMATION = "seed agreement: confirmation"
+    HANDLES = "give-handles"
+    """A custodian submits which rows of a run's candidate pairs are one record."""
+    ROW_SHARES = "give-row-shares"
+    """A compute party gives a custodian its share of the row numbers of a run's pairs above the floor."""
+    RESULT = "resolve-run"
+    """A resolver answers for its result."""
+    DECISION = "decide-release"
+    """A steward releases a held result, or refuses it."""
+    CHECKPOINT = "audit-checkpoint"
+    """Carole states the size and root of the audit log."""
+    WITNESS = "audit-witness"
+    """A party has verified a checkpoint."""
+    RESTORATION = "accept-restored-log"
+    """A party accepts a log that was put back from a backup, or refuses it."""
+    ENROLMENT = "enrolment request"
+    """A party requests to become a member."""
+    DECLINE = "decline-specification"
+    """A custodian does not take part under a specification, or no longer."""
+    FILE = "state-file"
+    """A custodian states how many records its file has, and where they come from."""
+    NEW_EPOCH = "open-epoch"
+    """The coordinator opens a project's next epoch."""
+    HAND_OVER = "hand-over-project"
+    """A project is offered to another coordinator: by its owner, or by a steward where that one has left."""
+    TAKE_OVER = "take-over-project"
+    """A coordinator becomes the owner of a project."""
+    VARIABLES = "send-variables"
+    """A custodian sends columns of its linked records to a recipient."""
+    COMPUTATION = "compute-session"
+    """A compute party sends its secret for a session to another one."""
+    SHARES = "share-rows"
+    """A custodian gives a compute party what it opens its shares of an upload by."""
+    READINESS = "readiness"
+    """Nothing: a service looks whether its identity can sign. No one takes such a signature for anything."""
+
+
+_GROUP = 4
+
+
+def fingerprint(public: bytes) -> bytes:
+    """SHA-256 of a raw public key, 32 bytes."""
+    return hashlib.sha256(public).digest()
+
+
+def in_groups(digest: bytes) -> str:
+    """Hexadecimal digits in groups of four: ``"1f3a 77c0 ..."``."""
+    text = digest.hex()
+    return " ".join(text[start : start + _GROUP] for start in range(0, len(text), _GROUP))
+
+
+PUBLIC_BYTES = 32
+"""Of a public key on Curve25519."""
+
+StoredKey = Ed25519PrivateKey | X25519PrivateKey | MLKEM768PrivateKey | MLKEM1024PrivateKey | EllipticCurvePrivateKey
+
+_BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\r?\n?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """The public half of a key.
+
+    Raises
+    ------
+    GemelError
+        With the kind's code if `raw` has another length.
+    """
+
+    raw: bytes
+
+    KIND: ClassVar[str]
+    """Its name in messages."""
+    CODE: ClassVar[ErrorCode]
+    """Code of the errors about it."""
+    LENGTHS: ClassVar[tuple[int, ...]] = (PUBLIC_BYTES,)
+    """In bytes."""
+
+    def __post_init__(self) -> None:
+        if len(self.raw) not in self.LENGTHS:
+            lengths = " or ".join(map(str, self.LENGTHS))
+            raise GemelError(self.CODE, f"an {self.KIND} public key has {lengths} bytes", got=f"{len(self.raw)} bytes")
+
+    @classmethod
+    def from_hex(cls, text: str) -> Self:
+        """Read the hexadecimal digits of a membership list.
+
+        Raises
+        ------
+        GemelError
+            With the kind's code if the text is anything else.
+        """
+        try:
+            raw = bytes.fromhex(text)
+        except ValueError:
+            lengths = " or ".join(str(2 * length) for length in cls.LENGTHS)
+            raise GemelError(cls.CODE, f"an {cls.KIND} public key is written as {lengths} hexadecimal digits") from None
+        return cls(raw)
+
+    @property
+    def hex(self) -> str:
+        """The key as written in a membership list."""
+        return self.raw.hex()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the key in groups of four digits, for comparing over the phone."""
+        return in_groups(fingerprint(self.raw))
+
+
+def load_keys(path: Path, content: str) -> list[object]:
+    """The private keys in a file of unencrypted PKCS #8 blocks that only its owner may read."""
+    pem = read_private(path, content)
+    if _BLOCK.sub(b"", pem).strip():
+        return []
+    try:
+        return [serialization.load_pem_private_key(block, password=None) for block in _BLOCK.findall(pem)]
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return []
+
+
+def save_keys(path: Path, *keys: StoredKey, replace: bool = False) -> None:
+    """Write private keys to a file of mode 0600, in unencrypted PKCS #8 blocks."""
+    form = serialization.PrivateFormat.PKCS8
+    blocks = [key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()) for key in keys]
+    write_private(path, b"".join(blocks), replace=replace)
+
+
+def unexpected(path: Path, expected: str, remedy: str) -> GemelError:
+    """The error of a file that holds something else."""
+    what = f"expected {expected} as unencrypted PKCS #8 PEM"
+    return GemelError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=remedy)
+
 
 SIGNATURE_BYTES = 64
 
@@ -153,3 +301,51 @@ class Identity:
 
 def _message(purpose: SigningPurpose, parts: tuple[bytes, ...]) -> bytes:
     return frame(_DOMAIN, purpose.encode(), *parts)
+
+
+_LOST = "restore the file from its backup, or make a new identity and have it entered in the membership list"
+
+
+@dataclass(frozen=True)
+class IdentityKey:
+    """A `Signer` in a file that only its owner may read."""
+
+    _key: Ed25519PrivateKey = field(repr=False)
+
+    @classmethod
+    def create(cls) -> IdentityKey:
+        """A new key from the operating system's randomness."""
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: Path) -> IdentityKey:
+        """Read the key from a PKCS #8 PEM file that only its owner may read.
+
+        Raises
+        ------
+        GemelError
+            CONFIGURATION if the file is missing, open to others, or holds something else.
+        """
+        keys = load_keys(path, "the Ed25519 identity")
+        if len(keys) != 1 or not isinstance(keys[0], Ed25519PrivateKey):
+            raise unexpected(path, "an Ed25519 private key", _LOST)
+        return cls(keys[0])
+
+    def save(self, path: Path) -> None:
+        """Write the key to a new file with mode 0600; an existing file is never overwritten.
+
+        Raises
+        ------
+        GemelError
+            EXISTS or CONFIGURATION.
+        """
+        save_keys(path, self._key)
+
+    @property
+    def public(self) -> bytes:
+        """The public half."""
+        return self._key.public_key().public_bytes_raw()
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of `message`."""
+        return self._key.sign(message)

@@ -9,12 +9,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from gemel.common.configuration import Configuration
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.key_file import PUBLIC_BYTES
-from gemel.common.keys.key_place import IDENTITY, Name, TokenPlace, VaultPlace, not_configured, unusable
+from gemel.common.keys.identity import PUBLIC_BYTES, Identity, IdentityKey, SigningPurpose
+from gemel.common.keys.key_wrapper import IDENTITY, Name, TokenPlace, VaultPlace, not_configured, unusable
 from gemel.common.keys.pkcs11_token import Pkcs11Token
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.keys.transit_engine import TransitEngine
 
 # An identity on a token of hardware, by PKCS#11: it is made there, signs there by EdDSA, and never leaves it.

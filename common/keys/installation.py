@@ -5,7 +5,7 @@ from __future__ import annotations
 from cryptography.exceptions import InternalError, UnsupportedAlgorithm
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.content_key import hpke_suite
+from gemel.common.keys.sealing import hpke_suite
 from gemel.common.keys.sealing_key import ALGORITHMS, new_key
 from gemel.common.keys.suite import Suite
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import secrets
 from typing import NoReturn
 
+import numpy as np
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from gemel.common.errors import parameter
-from gemel.common.keys.derivation import KEY_BYTES, FieldKeys
+from gemel.common.keys.derivation import KEY_BYTES, FieldKeys, Seed
 from gemel.common.keys.framing import frame
 from gemel.common.keys.suite import Suite
 
@@ -64,3 +65,57 @@ class NoiseKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a noise key must not be pickled; derive the keys that are needed")
+
+
+_ASSESSMENT_KEYS_VERSION = b"gemel assessment 1"
+
+
+class AssessmentKeys:
+    """What an assessment draws its keys and numbers from; made by `of_number` or `of_custodian`."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = bytes(secret)
+
+    @classmethod
+    def of_number(cls, number: int) -> AssessmentKeys:
+        """Those of a number that anyone may know: nothing that they sign leaves the machine."""
+        return cls(_derived(str(number).encode(), b"", b"number"))
+
+    @classmethod
+    def of_custodian(cls, own: NoiseKey, specification_digest: bytes) -> AssessmentKeys:
+        """Those of a custodian and a specification: each time the same, and to be derived by no party without `own`.
+
+        Parameters
+        ----------
+        own
+            The custodian's own key.
+        specification_digest
+            32 bytes, of the specification that is assessed.
+        """
+        return cls(_derived(own.reveal(), specification_digest, b"custodian"))
+
+    def throw_away_seed(self, part: str) -> Seed:
+        """A seed to sign the records with for one part of an assessment, never to send what it signs."""
+        return Seed(_derived(self._secret, b"", b"seed", part.encode()))
+
+    def throw_away_noise(self, part: str) -> NoiseKey:
+        """A noise key for one part of an assessment, never to send what it made."""
+        return NoiseKey(_derived(self._secret, b"", b"noise", part.encode()))
+
+    def generator(self, part: str) -> np.random.Generator:
+        """Random numbers for one part of an assessment, from their beginning at every call."""
+        return np.random.default_rng(int.from_bytes(_derived(self._secret, b"", b"draws", part.encode()), "big"))
+
+    def __repr__(self) -> str:
+        return "AssessmentKeys(hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("keys of an assessment must not be pickled; derive what is needed")
+
+
+def _derived(secret: bytes, salt: bytes, *purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=salt, info=frame(_ASSESSMENT_KEYS_VERSION, *purpose)).derive(
+        secret
+    )

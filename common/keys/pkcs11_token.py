@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.key_place import KeyUse, TokenPlace, unusable
+from gemel.common.keys.key_wrapper import KeyUse, TokenPlace, unusable
 from gemel.common.missing_module import missing_module
 
 Result = TypeVar("Result")

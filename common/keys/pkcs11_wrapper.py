@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gemel.common.keys.framing import frame
-from gemel.common.keys.key_place import WRAPPING, unusable
-from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, TAG_BYTES
+from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, TAG_BYTES, WRAPPING, unusable
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 
 

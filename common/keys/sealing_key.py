@@ -39,7 +39,7 @@ from cryptography.hazmat.primitives.hpke import (
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.key_file import PUBLIC_BYTES, PublicKey, StoredKey, load_keys, save_keys, unexpected
+from gemel.common.keys.identity import PUBLIC_BYTES, PublicKey, StoredKey, load_keys, save_keys, unexpected
 from gemel.common.keys.suite import Suite
 
 MLKEM_PUBLIC_BYTES = 1184

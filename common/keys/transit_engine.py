@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.key_place import KeyUse, VaultPlace, unusable
+from gemel.common.keys.key_wrapper import KeyUse, VaultPlace, unusable
 from gemel.common.keys.private_files import read_private
 from gemel.common.missing_module import missing_module
 

@@ -10,8 +10,7 @@ import base64
 import hashlib
 
 from gemel.common.keys.framing import frame
-from gemel.common.keys.key_place import WRAPPING, VaultPlace
-from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, SEALED_BYTES
+from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, SEALED_BYTES, WRAPPING, VaultPlace
 from gemel.common.keys.transit_engine import TransitEngine
 
 KIND = "aes256-gcm96"

@@ -8,13 +8,19 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, model_validator
 
 from gemel.common.configuration import Configuration
-from gemel.common.keys.key_place import WRAPPING, Name, TokenPlace, VaultPlace, not_configured
-from gemel.common.keys.key_wrapper import KeyWrapper, KeyWrappers
+from gemel.common.keys.key_wrapper import (
+    WRAPPING,
+    KeyWrapper,
+    KeyWrappers,
+    Name,
+    TokenPlace,
+    VaultPlace,
+    not_configured,
+)
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 from gemel.common.keys.pkcs11_wrapper import Pkcs11Wrapper
 from gemel.common.keys.transit_wrapper import TransitWrapper
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 
 
 class Pkcs11Configuration(TokenPlace):

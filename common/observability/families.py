@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from gemel.common.observability.certificates import days_left
-from gemel.common.observability.disks import disk_usage
+from gemel.common.observability.machine_check import disk_usage
 from gemel.common.observability.readiness import Readiness, State
+from gemel.common.pki.certificates import read_certificates
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import urgency
+
+DAY_SECONDS = 86_400.0
+
+
+def certificates_in_use(own: bytes, linker: bytes, callers: bytes) -> dict[str, x509.Certificate]:
+    """Every certificate that a service works with.
+
+    Parameters
+    ----------
+    own, linker, callers
+        PEM: the party's certificate, and the authorities that it trusts, as `common.rpc.tls.TlsFiles` has them.
+
+    Returns
+    -------
+    dict
+        By ``own``, ``linker-1``, ``callers-1`` and so on: authorities by their place. No organisation is named.
+    """
+    found = {"own": read_certificates(own, "own")[0]}
+    for name, bundle in (("linker", linker), ("callers", callers)):
+        found |= {f"{name}-{i}": each for i, each in enumerate(read_certificates(bundle, name), 1)}
+    return found
+
+
+def days_left(end: datetime) -> float:
+    """Days until a certificate ends; negative afterwards."""
+    return (end - utc_now()).total_seconds() / DAY_SECONDS
 
 
 def gauge(name: str, help_text: str, value: float) -> Metric:

@@ -6,14 +6,60 @@ is shown as such.
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 import structlog
 
 from gemel.common.errors import GemelError
 from gemel.common.logging_setup import place_of
-from gemel.common.observability.recent import Recent
+
+Value = TypeVar("Value")
+
+PATIENCE_SECONDS = 4.0
+"""How long a reader waits."""
+
+
+class Recent(Generic[Value]):
+    """A value not older than some seconds.
+
+    Parameters
+    ----------
+    compute
+        Computes the value; must not raise.
+    seconds
+        How long a value is remembered.
+    """
+
+    def __init__(self, compute: Callable[[], Value], seconds: float) -> None:
+        self._compute = compute
+        self._seconds = seconds
+        self._changed = threading.Condition()
+        self._running = False
+        self._value: Value | None = None
+        self._at = float("-inf")
+
+    def __call__(self) -> Value | None:
+        """The value; None if it could not be computed in time."""
+        with self._changed:
+            if not self._running and time.monotonic() - self._at > self._seconds:
+                self._running = True
+                threading.Thread(target=self._run, name="recent", daemon=True).start()
+            ended = self._changed.wait_for(lambda: not self._running, PATIENCE_SECONDS)
+            return self._value if ended else None
+
+    def _run(self) -> None:
+        value: Value | None = None
+        try:
+            value = self._compute()
+        finally:
+            with self._changed:
+                self._value, self._at, self._running = value, time.monotonic(), False
+                self._changed.notify_all()
+
 
 REMEMBERED_SECONDS = 2.0
 """Probes within this time share one run of the checks."""

@@ -26,7 +26,7 @@ from gemel.common.pki.certified_names import CertifiedNames
 from gemel.common.pki.checks import check_issued, utc_now
 from gemel.common.pki.folders import PartyFolder, write_public
 from gemel.common.pki.members import Member, Members
-from gemel.common.pki.own_keys import check_own
+from gemel.common.pki.reader import check_own
 
 
 @dataclass(frozen=True)

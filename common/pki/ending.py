@@ -6,11 +6,15 @@ that begins when a third of its time is left at the latest.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
 
 from cryptography import x509
+
+from gemel.common.pki.certificates import read_certificates
+from gemel.common.pki.members import Member
 
 SOON = timedelta(days=30)
 """Time before its end from which a certificate is named, or a third of its whole time where that is less."""
@@ -78,3 +82,26 @@ def ending(certificate: x509.Certificate, now: datetime) -> EndingCertificate | 
         return None
     ends = certificate.not_valid_after_utc
     return EndingCertificate(ends, ends - now, found is Urgency.URGENT)
+
+
+class ShownCertificates:
+    """The newest certificate that each member has shown."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[bytes, x509.Certificate]] = {}
+
+    def note(self, member: Member, peer: bytes) -> None:
+        """Keep what an admitted member has shown; PEM, its own certificate first."""
+        known = self._found.get(member.name)
+        if known is None or known[0] != peer:
+            self._found[member.name] = (peer, read_certificates(peer, member.name)[0])
+
+    def of(self, members: Iterable[Member]) -> dict[Member, x509.Certificate]:
+        """The certificates of those members who have called."""
+        return {member: self._found[member.name][1] for member in members if member.name in self._found}
+
+
+def endings(certificates: dict[Member, x509.Certificate], now: datetime) -> dict[str, EndingCertificate]:
+    """Which members' certificates end soon, by the members' names."""
+    found = {member.name: ending(certificate, now) for member, certificate in certificates.items()}
+    return {name: soon for name, soon in found.items() if soon is not None}

@@ -21,15 +21,13 @@ from pathlib import Path
 from cryptography import x509
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.private_files import write_private
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.suite import Suite
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role
-from gemel.common.pki.authority import Authority
-from gemel.common.pki.certificate_requests import new_request, read_request
+from gemel.common.pki.authority import Authority, new_request, read_request
 from gemel.common.pki.certificates import (
     Names,
     Validity,

@@ -17,11 +17,10 @@ from pydantic import model_validator
 
 from gemel.common.configuration import Configuration, parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 from gemel.common.keys.sealing_key import SealingPublicKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role
-from gemel.common.pki.certificate_requests import read_request
+from gemel.common.pki.authority import read_request
 from gemel.common.pki.certificates import read_public, role_of
 from gemel.common.pki.certified_names import CertifiedNames
 from gemel.common.pki.member_entries import (

@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 
 from gemel.common.configuration import Configuration, hexadecimal, load_configuration
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.fingerprint import in_groups
+from gemel.common.keys.identity import in_groups
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import read_certificates, spki_fingerprint
 from gemel.common.pki.members import Members

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import PublicKey
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.members import Members
+from gemel.common.pki.members import Member, Members
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,33 @@ class Reader:
                 remedy="name the folder of this party's own keys",
             )
         return cls(member.name, known, key)
+
+
+def check_own(member: Member, held: Mapping[str, Sequence[PublicKey]], where: str) -> None:
+    """Refuse a list with another key for this party than it has.
+
+    Parameters
+    ----------
+    member
+        The party in the list.
+    held
+        Public keys that it has, any of which may be listed, by the name of the member's attribute.
+    where
+        The party's folder.
+
+    Raises
+    ------
+    GemelError
+        CONFIGURATION.
+    """
+    for key, own in held.items():
+        listed = getattr(member, key)
+        if listed not in own:
+            raise GemelError(
+                ErrorCode.CONFIGURATION,
+                f"the membership list has another {key} key for {member.name} than this party",
+                where=where,
+                got=listed.fingerprint,
+                remedy="get the current membership list from the coordinator, or send it the enrolment request in this "
+                "folder again",
+            )

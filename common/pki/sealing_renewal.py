@@ -25,7 +25,7 @@ from gemel.common.parties import Role
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import PartyFolder, write_public
 from gemel.common.pki.members import Member, Members
-from gemel.common.pki.own_keys import check_own
+from gemel.common.pki.reader import check_own
 from gemel.common.specification import Specification
 
 APPROVED_RENEWAL = "make one by `gemel party renew-sealing --cryptography approved`, see deploy/README.md, Rotation"

@@ -6,10 +6,15 @@ added to a ``.proto`` file without a line here fails the suite, and until then i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from types import MappingProxyType
+from typing import Any
 
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.versions import PROTOCOL
 
 _COORDINATOR = frozenset({Role.COORDINATOR})
 _STEWARD = frozenset({Role.STEWARD})
@@ -115,3 +120,49 @@ READING = frozenset(
     }
 )
 """Full names of the methods by which a dry run may call: they show a state and change none."""
+
+
+PROTOCOL_KEY = "gemel-protocol"
+"""Metadata of calls and of answers."""
+
+OWN_PROTOCOL = ((PROTOCOL_KEY, str(PROTOCOL)),)
+
+OLDEST_CALLERS: Mapping[Role, int] = MappingProxyType({role: 1 for role in Role if role is not Role.LINKER})
+"""The oldest protocol of each role that a service of this release takes."""
+
+OLDEST_SERVICE = 1
+"""The oldest protocol of a service that a caller of this release takes."""
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+
+
+def require_caller(role: Role, metadata: Iterable[Any]) -> None:
+    """Refuse a caller whose release is older than this service takes."""
+    found, oldest = _protocol(metadata), OLDEST_CALLERS.get(role, PROTOCOL)
+    if found < oldest:
+        raise GemelError(
+            ErrorCode.WRONG_STATE,
+            f"this service is of a newer release, and takes no {role} that speaks a protocol before {oldest}",
+            where="your release of Gemel",
+            got=f"protocol {found}",
+            remedy=f"install the service's release, gemel {version('gemel')} with protocol {PROTOCOL}",
+        )
+
+
+def require_service(metadata: Iterable[Any], where: str) -> None:
+    """Refuse a service that is older than the protocol of its callers."""
+    found = _protocol(metadata)
+    if found < OLDEST_SERVICE:
+        raise GemelError(
+            ErrorCode.WRONG_STATE,
+            f"the service is of an older release than this program, which needs protocol {OLDEST_SERVICE}",
+            where=where,
+            got=f"protocol {found}",
+            remedy="wait until it is upgraded, which comes first, or use the release before until then; what was "
+            "requested may have been done",
+        )
+
+
+def _protocol(metadata: Iterable[Any]) -> int:
+    named = [value for key, value in metadata if key == PROTOCOL_KEY]
+    return int(named[0]) if len(named) == 1 and _NUMBER.fullmatch(str(named[0])) else 0

@@ -11,23 +11,103 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import hashlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import cache
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member
-from gemel.common.rpc.call_context import AbortedError, CallContext, shown_chain
-from gemel.common.rpc.call_recorder import CallRecorder
-from gemel.common.rpc.event_loop import event_loop
+from gemel.common.rpc.access import OWN_PROTOCOL
+from gemel.common.rpc.call_recorder import CallRecorder, own_clock
 from gemel.common.rpc.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
-from gemel.common.rpc.protocol import OWN_PROTOCOL
-from gemel.common.rpc.service_clock import own_clock
 from gemel.common.rpc.status import status_of, to_metadata
+
+Result = TypeVar("Result")
+
+
+@cache
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The loop, which runs until the process ends."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="rpc-loop", daemon=True).start()
+    return loop
+
+
+def run_in_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine on the loop, from another thread, and wait for its result; raises what it raises."""
+    return asyncio.run_coroutine_threadsafe(coroutine, event_loop()).result()
+
+
+Metadata = Sequence[tuple[str, str | bytes]]
+
+
+class AbortedError(Exception):
+    """The call ends with a status; what the caller learns is in the context."""
+
+
+class CallContext:
+    """One call."""
+
+    def __init__(self, context: grpc.aio.ServicerContext, may_wait: bool) -> None:
+        self.may_wait = may_wait
+        self.status: grpc.StatusCode | None = None
+        self.message = ""
+        self.trailing: Metadata = ()
+        self._auth: Mapping[str, Sequence[bytes]] = context.auth_context()
+        remaining = context.time_remaining()
+        self._end = None if remaining is None else time.monotonic() + remaining
+        self._active = True
+        context.add_done_callback(self._ended)
+
+    def auth_context(self) -> Mapping[str, Sequence[bytes]]:
+        """The peer's certificate and what else TLS has found about it."""
+        return self._auth
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the deadline; None without one."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def is_active(self) -> bool:
+        """Whether the caller still waits."""
+        return self._active
+
+    def code(self) -> grpc.StatusCode | None:
+        """The status that the call was ended with, if it was."""
+        return self.status
+
+    def set_trailing_metadata(self, metadata: Metadata) -> None:
+        """What is sent after the status."""
+        self.trailing = metadata
+
+    def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
+        """End the call with a status."""
+        self.status, self.message = code, details
+        raise AbortedError
+
+    def _ended(self, _: object) -> None:
+        self._active = False
+
+
+def shown_chain(context: grpc.ServicerContext) -> bytes:
+    """PEM: the certificate that the peer has proved to hold, then what else it has shown; empty without one."""
+    found = context.auth_context()
+    own = found.get("x509_pem_cert") or []
+    if len(own) != 1:
+        return b""
+    chain = b"".join(found.get("x509_pem_cert_chain") or [])
+    return bytes(chain if chain.startswith(own[0]) else own[0] + chain)
+
+
+def may_wait(context: grpc.ServicerContext) -> bool:
+    """Whether a method may hold this call until there is news; if not, it answers with what there is."""
+    return bool(context.may_wait)
+
 
 MAX_LONG_POLLS = 128
 """Threads for long polls, of all members; they are started as they are needed."""

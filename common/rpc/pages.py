@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 
 PAGE_BYTES = MAX_MESSAGE_BYTES // 2
 """Of the entries on a page; what else is in an answer has the other half."""

@@ -19,7 +19,7 @@ from grpc import StatusCode
 
 from gemel.common.errors import FULL, ErrorCode, GemelError
 from gemel.common.missing_module import missing_module
-from gemel.common.rpc.protocol import OWN_PROTOCOL
+from gemel.common.rpc.access import OWN_PROTOCOL
 
 METADATA_KEY = "gemel-error-bin"
 _MAX_TEXT = 1500
@@ -219,3 +219,11 @@ def _known(number: Any, error: grpc.RpcError) -> ErrorCode:
     if not isinstance(number, int):
         raise ValueError("no code")
     return ErrorCode.UNAVAILABLE if error.code() is StatusCode.UNAVAILABLE else ErrorCode.INTERNAL
+
+
+MAX_MESSAGE_BYTES = 2 << 20
+"""Twice a chunk. A larger message is refused before it is read."""
+
+SWITCH_SECONDS = 0.0005
+"""After which a thread that computes gives way, in a process that answers calls or carries messages. A call goes from
+the event loop to a thread and to the database and back, and would wait at each, by Python's own setting up to 5 ms."""

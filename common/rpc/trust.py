@@ -19,17 +19,16 @@ import structlog
 from cryptography import x509
 
 from gemel.common.errors import GemelError
-from gemel.common.observability.certificates import certificates_in_use
+from gemel.common.observability.families import certificates_in_use
 from gemel.common.parties import Role
 from gemel.common.periodic import Periodic
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.certificates import read_public
 from gemel.common.pki.checks import utc_now
-from gemel.common.pki.ending import EndingCertificate, ending
+from gemel.common.pki.ending import EndingCertificate, ShownCertificates, ending, endings
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.pki.members import Member, Members
-from gemel.common.pki.shown_certificates import ShownCertificates, endings
 from gemel.common.rpc.tls import TlsFiles
 
 log = structlog.get_logger()

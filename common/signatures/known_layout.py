@@ -5,7 +5,7 @@ from __future__ import annotations
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import KNOWN, SetLayout, VariableLayout
 from gemel.common.specification import Specification
-from gemel.common.specification.model.known_files import JointSpec, TrainingSpec
+from gemel.common.specification.model.blocking import JointSpec, TrainingSpec
 
 KnownFile = TrainingSpec | JointSpec
 

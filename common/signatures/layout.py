@@ -19,7 +19,7 @@ from typing import Literal
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.intervals import WHOLE, Interval
 from gemel.common.signatures.row_words import RowWords
-from gemel.common.specification.model.known_files import MAX_KNOWN_ROWS
+from gemel.common.specification.model.blocking import MAX_KNOWN_ROWS
 
 Content = Literal["signatures", "values", "fixed", "shared", "withheld"]
 """The content of a field: keyed signatures; in trusted mode the values; or nothing, where the key of a set's blocks has

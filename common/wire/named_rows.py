@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.wire.row_handles import UPLOAD_BYTES

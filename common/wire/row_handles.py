@@ -2,12 +2,12 @@
 
 Carole's request::
 
-    "gemel rows 1\\n" | nonce (32) | upload (16) | rows, four bytes each
+    "gemel rows 1\n" | nonce (32) | upload (16) | rows, four bytes each
 
 names the rows of one upload in the order of the candidate pairs. The nonce is random, so that the digest of a request,
 which the resolver gets, does not reveal even a single row. The response, before it is sealed to its reader::
 
-    "gemel handles 1\\n" | signature (64) | array | array | ...
+    "gemel handles 1\n" | signature (64) | array | array | ...
 
 is signed by the custodian for one project, run, side, specification, request and reader: Carole, who passes it on, can
 neither replace nor replay it. The form of an array is in `arrays`. Further data on these rows is another line of
@@ -26,13 +26,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from gemel.common.wire.arrays import pack_arrays, unpack_arrays
+
+Kinds = Mapping[str, np.dtype[Any]]
+"""Names of arrays with their types. An array's number is its place here: append only."""
+
+_COUNT_BYTES = 4
+
+
+def pack_arrays(kinds: Kinds, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Arrays by names in `kinds` as bytes."""
+    return b"".join(_packed(kinds, name, arrays[name]) for name in kinds if name in arrays)
+
+
+def unpack_arrays(kinds: Kinds, payload: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays packed by `pack_arrays`."""
+    names = list(kinds)
+    arrays: dict[str, NDArray[Any]] = {}
+    position, last = 0, -1
+    while position < len(payload):
+        head = payload[position : position + 1 + _COUNT_BYTES]
+        # One encoding for one message: each array once, in order.
+        if len(head) <= _COUNT_BYTES or not last < head[0] < len(names):
+            raise ValueError("an array that this version does not know, or not in its place")
+        last, count = head[0], int.from_bytes(head[1:], "little")
+        kind = kinds[names[last]]
+        position += len(head)
+        if count * kind.itemsize > len(payload) - position:
+            raise ValueError("an array that is longer than the data")
+        arrays[names[last]] = np.frombuffer(payload, kind, count, position)
+        position += count * kind.itemsize
+    return arrays
+
+
+def _packed(kinds: Kinds, name: str, array: NDArray[Any]) -> bytes:
+    items = np.ascontiguousarray(array, dtype=kinds[name])
+    return bytes([list(kinds).index(name)]) + items.size.to_bytes(_COUNT_BYTES, "little") + items.tobytes()
+
 
 HANDLES = "handles"
 """A number for the record of each requested row, from 0 without gaps."""

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets

@@ -28,8 +28,8 @@ from gemel.console.coordinator.project_words import when
 from gemel.console.coordinator.proposal_pages import ProposalPages
 from gemel.console.coordinator.restored_pages import HELPS, RestoredPages
 from gemel.console.coordinator.steward_pages import StewardPages
+from gemel.console.web.application import opened
 from gemel.console.web.guard import GuardRules
-from gemel.console.web.opening import opened
 from gemel.console.web.pages import Pages
 
 # The steward's page of Carole's audit log: each entry proven to be in the log that she has signed.

@@ -19,12 +19,10 @@ from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.console.coordinator.acts import Act, acts_of_coordinator, forms_among, require_act
 from gemel.console.coordinator.member import Member
 from gemel.console.coordinator.project_words import described, is_under_way, page_state, project_list
-from gemel.console.coordinator.shared_pages import risk_report, risk_shown
-from gemel.console.web.certificates_page import certificates_page
+from gemel.console.coordinator.waiting import risk_report, risk_shown
 from gemel.console.web.forms import Form, form_page, posting, session_of
 from gemel.console.web.listing import reloaded
-from gemel.console.web.pages import Pages
-from gemel.console.web.reports import RenderedReports
+from gemel.console.web.pages import Pages, RenderedReports, certificates_page
 from gemel.console.web.specification_words import specification_shown
 from gemel.coordinator.client.run_progress import RESOLVE, pairs_compared
 from gemel.protos.linkage.v1 import project_pb2

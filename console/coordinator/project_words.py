@@ -10,7 +10,7 @@ from starlette.datastructures import QueryParams
 
 from gemel.common.language import clauses, gettext, named, ngettext, written
 from gemel.console.coordinator.waiting import CAROLE, NAMES, S, has_approved, owner_of, stage_words, waits
-from gemel.console.web.listing import listed, place_of, state_words
+from gemel.console.web.listing import paged, place_of, state_words
 from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE
 from gemel.protos.linkage.v1 import project_pb2
@@ -37,9 +37,11 @@ def row(status: project_pb2.ProjectStatus) -> dict[str, Any]:
 
 
 def project_list(projects: Sequence[project_pb2.ProjectStatus], query: QueryParams, path: str) -> dict[str, Any]:
-    """What the page of a list shows; `query` and `path` as `listed` takes them."""
-    ordered = sorted(projects, key=lambda each: (place_of(each.state), each.project))
-    return listed([row(each) for each in ordered], query, path)
+    """What the page of a list shows; `query` and `path` as `paged` takes them."""
+    ordered = sorted(
+        projects, key=lambda each: (place_of(each.state, is_awaited=each.state == S.PROJECT_STATE_HELD), each.project)
+    )
+    return paged([row(each) for each in ordered], query, path)
 
 
 def shown_state(status: project_pb2.ProjectStatus) -> str:

@@ -18,13 +18,10 @@ from gemel.console.coordinator.acts import acts_of_steward, forms_among
 from gemel.console.coordinator.coordinator_pages import PROJECT
 from gemel.console.coordinator.member import Member
 from gemel.console.coordinator.project_words import described, page_state, project_list, when
-from gemel.console.coordinator.shared_pages import risk_report, risk_shown
-from gemel.console.coordinator.waiting import S
-from gemel.console.web.certificates_page import certificates_page
+from gemel.console.coordinator.waiting import S, risk_report, risk_shown
 from gemel.console.web.forms import Form, posting, session_of
 from gemel.console.web.listing import reloaded
-from gemel.console.web.pages import Pages
-from gemel.console.web.reports import RenderedReports
+from gemel.console.web.pages import Pages, RenderedReports, certificates_page
 from gemel.coordinator.client.steward_client import Steward
 from gemel.protos.linkage.v1 import project_pb2
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from gemel.common.language import clauses, gettext, listed, named, ngettext, written
+from starlette.responses import Response
+
+from gemel.common.language import LanguageCode, clauses, gettext, listed, named, ngettext, written
+from gemel.console.web.pages import RenderedReports
+from gemel.coordinator.client.risk_reports import Report
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
 from gemel.coordinator.client.terminal import ABSENT
+from gemel.coordinator.client.verdict import verdict_lines
 from gemel.protos.linkage.v1 import project_pb2
 
 S = project_pb2.ProjectState
@@ -156,3 +161,22 @@ _BY_STATE = {
     S.PROJECT_STATE_HELD: _held,
     S.PROJECT_STATE_RELEASED: _released,
 }
+
+
+def risk_shown(report: Report, project: str) -> dict[str, Any]:
+    """What a page shows of a report on disclosure risk, beside the report itself."""
+    return {
+        "verdict": list(verdict_lines(report.document)),
+        "within": report.document["verdict"] == "within",
+        "sha256": report.sha256.hex(),
+        "report_address": f"/projects/{project}/risk.html",
+    }
+
+
+def risk_report(reports: RenderedReports, report: Report, language: LanguageCode) -> Response:
+    """The report on disclosure risk, for a frame or by itself."""
+    from gemel.coordinator.reports.disclosure import render_risk_report
+
+    return reports.answer(
+        report.text, lambda: render_risk_report(report.document, sha256=report.sha256, language=language)
+    )

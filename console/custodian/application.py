@@ -13,8 +13,8 @@ from gemel.console.custodian.custodian import Custodian
 from gemel.console.custodian.decision_pages import DecisionPages
 from gemel.console.custodian.leakage_pages import LeakagePages
 from gemel.console.custodian.project_pages import LINKS, ProjectPages
+from gemel.console.web.application import opened
 from gemel.console.web.guard import GuardRules
-from gemel.console.web.opening import opened
 from gemel.console.web.pages import Pages
 
 _TEMPLATES = "gemel.console.custodian.templates"

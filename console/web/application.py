@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -14,10 +17,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gemel.common.configuration import ConsoleConfiguration, Right
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.language import Language, in_language
-from gemel.console.web import entrance
-from gemel.console.web.entrance import Entrance
+from gemel.common.language import Language, LanguageCode, console_language, in_language
 from gemel.console.web.forms import Form, posting
 from gemel.console.web.guard import LIVE_HEADER, RELOAD_HEADER, Guard, GuardRules, cookie_of
 from gemel.console.web.pages import Pages
@@ -26,10 +28,44 @@ from gemel.console.web.sessions import Sessions
 if TYPE_CHECKING:
     from gemel.console.web.sign_on import SignOn
 
+
+PATH = "/enter"
+PAUSE_SECONDS = 10.0
+"""No further link is printed sooner: whoever reaches the port could fill the terminal."""
+
+
+class Entrance:
+    """Makes links, of which the newest is good once."""
+
+    def __init__(self, base: str, shown: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._base, self._shown, self._clock = base, shown, clock
+        self._lock = threading.Lock()
+        self._token = ""
+        self._made = float("-inf")
+
+    def show(self) -> bool:
+        """Show a link, and make the one before it useless; False, and nothing shown, so soon after the last."""
+        with self._lock:
+            if self._clock() - self._made < PAUSE_SECONDS:
+                return False
+            self._token, self._made = secrets.token_urlsafe(32), self._clock()
+            link = f"{self._base}{PATH}?token={self._token}"
+        self._shown(link)
+        return True
+
+    def redeem(self, token: str) -> bool:
+        """Whether this is the token of the newest link, not used yet; it is used now."""
+        with self._lock:
+            good = bool(self._token) and secrets.compare_digest(token.encode(), self._token.encode())
+            if good:
+                self._token = ""
+            return good
+
+
 LOADED = {"console.css": "text/css", "console.js": "text/javascript", "console.svg": "image/svg+xml"}
 """What pages load, by name: no path is ever made of what a browser sends."""
 NEW_LINK = "/new-link"
-OPEN_PATHS = ("/static/", entrance.PATH, NEW_LINK, "/sign-on", "/sign-on/back")
+OPEN_PATHS = ("/static/", PATH, NEW_LINK, "/sign-on", "/sign-on/back")
 
 
 def console_application(
@@ -106,7 +142,7 @@ def _by_link(opened: Entrance, pages: Pages, rules: GuardRules, sessions: Sessio
         opened.show()
         return pages.page("locked.html.j2", request, 401, by_link=True, sent=True)
 
-    return [Route(entrance.PATH, enter), Route(NEW_LINK, new_link, methods=["POST"])]
+    return [Route(PATH, enter), Route(NEW_LINK, new_link, methods=["POST"])]
 
 
 def _by_sign_on(sign_on: SignOn, pages: Pages, rules: GuardRules, sessions: Sessions) -> list[Route]:
@@ -135,3 +171,46 @@ def _begun(pages: Pages, rules: GuardRules, request: Request, cookie: str) -> Re
 def _without_session(request: Request) -> Request:
     request.state.session = None
     return request
+
+
+def opened(
+    routes: Sequence[BaseRoute],
+    pages: Pages,
+    settings: ConsoleConfiguration,
+    base: str,
+    rules: GuardRules,
+    shown: Callable[[str], None],
+    *,
+    user: str,
+    right: Right,
+    language: LanguageCode,
+) -> ASGIApp:
+    """A console.
+
+    Parameters
+    ----------
+    routes, pages, rules
+        As `console_application` takes them.
+    settings
+        Of the console.
+    base
+        Its address, as browsers know it.
+    shown
+        Shows a one-time link to whoever has started it; not called where people sign on.
+    user
+        The member as which it acts.
+    right
+        What a subject of the single sign-on must be allowed to act.
+    language
+        Of the member's configuration; the pages are English where the consoles have no catalogue of it.
+    """
+    spoken = console_language(language)
+    sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
+    if settings.sign_on is None:
+        entrance = Entrance(base, shown)
+        entrance.show()
+        return console_application(routes, pages, rules, sessions, user=user, entered_by=entrance, language=spoken)
+    from gemel.console.web.sign_on import SignOn
+
+    sign_on = SignOn(settings.sign_on, base, right)
+    return console_application(routes, pages, rules, sessions, user=user, entered_by=sign_on, language=spoken)

@@ -16,11 +16,7 @@ from gemel.console.web.guard import RELOAD_HEADER
 from gemel.protos.linkage.v1 import project_pb2
 
 PAGE = 25
-_ORDER = {
-    project_pb2.PROJECT_STATE_HELD: 0,
-    project_pb2.PROJECT_STATE_RELEASED: 2,
-    project_pb2.PROJECT_STATE_ERASED: 3,
-}
+_ORDER = {project_pb2.PROJECT_STATE_RELEASED: 2, project_pb2.PROJECT_STATE_ERASED: 3}
 
 
 def state_words(state: project_pb2.ProjectState, epoch: int, instead: str = "") -> str:
@@ -31,7 +27,7 @@ def state_words(state: project_pb2.ProjectState, epoch: int, instead: str = "") 
     return gettext("{state} (epoch {epoch})").format(state=words, epoch=epoch) if epoch > 1 else words
 
 
-def place_of(state: project_pb2.ProjectState, *, is_awaited: bool = False) -> int:
+def place_of(state: project_pb2.ProjectState, *, is_awaited: bool) -> int:
     """Where projects of a state stand in a list: what is decided now first, what has ended last."""
     return 0 if is_awaited else _ORDER.get(state, 1)
 
@@ -43,7 +39,7 @@ def reloaded(request: Request, answer: Response, state: str) -> Response:
     return answer
 
 
-def listed(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> dict[str, Any]:
+def paged(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> dict[str, Any]:
     """What ``list.html.j2`` shows.
 
     Parameters

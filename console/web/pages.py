@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -11,8 +14,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.language import current, gettext, ngettext, written
+from gemel.common.language import current, gettext, marked, ngettext, written
+from gemel.common.pki.certificates import load_certificate, read_certificates, read_public
+from gemel.common.pki.checks import utc_now
+from gemel.common.pki.ending import Urgency, urgency
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.rpc.certificate_endings import ending_lines
+from gemel.console.web.guard import REPORT_POLICY
 from gemel.console.web.sessions import Session
+from gemel.protos.linkage.v1 import project_pb2
 
 _HERE = "gemel.console.web"
 _STATUS = {
@@ -107,3 +117,74 @@ def error_list(error: GemelError) -> list[GemelError]:
     if not isinstance(error, GemelErrors):
         return [error]
     return [single for inner in error.errors for single in error_list(inner)]
+
+
+_WORDS = {
+    Urgency.NONE: "",
+    Urgency.SOON: marked("ends soon: have it renewed"),
+    Urgency.URGENT: marked("have it renewed now"),
+}
+
+
+def certificates_page(
+    pages: Pages,
+    request: Request,
+    folder: PartyFolder,
+    name: str,
+    reported: Iterable[project_pb2.EndingCertificate],
+) -> Response:
+    """When certificates end: the member's own to the day, others' as far as Carole has named them.
+
+    Parameters
+    ----------
+    folder
+        The member's keys.
+    name
+        The member's own, in the membership list.
+    reported
+        What Carole has named last.
+    """
+    own = load_certificate(folder.certificate)
+    chain = [(gettext("Your certificate"), own)]
+    chain += [
+        (gettext("An authority of Carole's certificate"), each)
+        for each in read_certificates(read_public(folder.linker, "Carole's authority"), str(folder.linker))
+    ]
+    now = utc_now()
+    rows = [
+        {
+            "whose": whose,
+            "ends": f"{each.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
+            "words": gettext(_WORDS[urgency(each, now)]),
+            "days": (each.not_valid_after_utc - now).days,
+        }
+        for whose, each in chain
+    ]
+    return pages.page(
+        "certificates.html.j2",
+        request,
+        rows=rows,
+        others=list(ending_lines(reported, without=name)),
+    )
+
+
+_KEPT = 8
+
+
+class RenderedReports:
+    """The newest reports that were rendered: drawing one takes two seconds, and both roles look at it again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: OrderedDict[bytes, str] = OrderedDict()
+
+    def answer(self, content: bytes, render: Callable[[], str]) -> Response:
+        """The answer with a report of this content, rendered if it was not yet."""
+        key = hashlib.sha256(content).digest()
+        with self._lock:
+            found = self._found.get(key)
+            if found is None:
+                found = self._found[key] = render()
+                while len(self._found) > _KEPT:
+                    self._found.popitem(last=False)
+        return HTMLResponse(found, headers={"content-security-policy": REPORT_POLICY, "x-frame-options": "SAMEORIGIN"})

@@ -44,8 +44,8 @@ from gemel.custodian.encoding.shared_in_memory import shared_in_memory
 from gemel.custodian.source.known_file import read_known_files
 from gemel.custodian.source.reading import compared_columns
 from gemel.shared.gates.party import Party
-from gemel.shared.run.comparing import compare_opened
 from gemel.shared.run.job import RowParts, Terms, assist, lead
+from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.local_session import local_parties, together
 
 # A linkage of mode shared in one process: the custodians' shares, three parties in threads, the resolver's decision.

@@ -11,7 +11,7 @@ import typer
 
 from gemel.common.durable import whole_file
 from gemel.common.processes import end_with_parent
-from gemel.common.rpc.limits import SWITCH_SECONDS
+from gemel.common.rpc.status import SWITCH_SECONDS
 from gemel.coordinator.client.configured_role import configured_role
 from gemel.coordinator.client.connection import client
 from gemel.shared.parties.compute_process import ComputeProcess, Job, take_part

@@ -11,8 +11,7 @@ from gemel.common.audit.reason import normalized_reason
 from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, SigningPurpose
 from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.pages import every_page

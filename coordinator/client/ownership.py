@@ -9,8 +9,7 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import Identity, SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.members import Members
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest

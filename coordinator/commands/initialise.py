@@ -36,7 +36,7 @@ def command(
     that do not share a machine use `gemel party`, where no private key travels.
     """
     from gemel.carole.configuration import template as carole_yaml
-    from gemel.common.keys.fingerprint import in_groups
+    from gemel.common.keys.identity import in_groups
     from gemel.common.observability.settings import local
     from gemel.common.parties import Role, Side
     from gemel.common.pki.addresses import host_of, listening
@@ -86,7 +86,7 @@ def command(
 
 
 def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
-    from gemel.common.keys.fingerprint import in_groups
+    from gemel.common.keys.identity import in_groups
     from gemel.common.observability.settings import local
     from gemel.common.parties import Party
     from gemel.custodian.templates import custodian_yaml

@@ -12,7 +12,7 @@ import polars as pl
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
 from gemel.common.specification.model.defaults import KINDS, LEVELS, DateOrder, Kind
-from gemel.common.specification.model.noise_tolerance import tolerant_bounds
+from gemel.common.specification.model.leakage import tolerant_bounds
 from gemel.coordinator.draft.column_meanings import meaning_of
 from gemel.coordinator.draft.column_pairs import Pair, pair_columns
 from gemel.coordinator.draft.shared_columns import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.draft.blocking_rules import Proposal

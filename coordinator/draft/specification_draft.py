@@ -20,7 +20,7 @@ import polars as pl
 
 from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import (
     BlockingRule,

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.framing import FramingError, Part, frame, unframe
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
-from gemel.common.keys.key_file import PUBLIC_BYTES
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import PUBLIC_BYTES, SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
 from gemel.custodian.agreement.encapsulation import part_bytes

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
 )
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from gemel.common.keys.key_file import PUBLIC_BYTES
+from gemel.common.keys.identity import PUBLIC_BYTES
 from gemel.common.keys.sealing_key import P384_PUBLIC_BYTES, p384_bytes, p384_public
 from gemel.common.keys.suite import Suite
 

@@ -14,7 +14,7 @@ import polars as pl
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.records.positions import Found, Positions
-from gemel.common.specification.model.categorisation import CommonCategory, category_of
+from gemel.common.specification.model.variables import CommonCategory, category_of
 
 
 class Refusal(Protocol):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.records.positions import Found, Positions
 from gemel.common.specification import Specification, VariableSpec
-from gemel.common.specification.model.known_files import WEIGHT_COLUMNS
+from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
 from gemel.custodian.cleaning.source_values import text_values
 from gemel.custodian.cleaning.variables import placed
 

@@ -30,7 +30,7 @@ from gemel.common.signatures.layout import (
     sample_rows,
 )
 from gemel.common.specification import BlockingRule, Specification
-from gemel.common.specification.model.padding import MAX_ROWS as PADDED_ROWS
+from gemel.common.specification.model.blocking import MAX_ROWS as PADDED_ROWS
 from gemel.custodian.cleaning.parts import salt_text
 from gemel.custodian.encoding.blocking_keys import key_text
 

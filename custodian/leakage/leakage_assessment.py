@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures import FieldSignatures
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
 from gemel.common.specification import Specification

@@ -10,8 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
-from gemel.common.keys.assessment_keys import AssessmentKeys
-from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.noise import AssessmentKeys, NoiseKey
 from gemel.common.specification import BlockingRule, FieldSpec, Specification
 from gemel.custodian.drawn_records import DrawnRecords, size_class_of
 from gemel.custodian.encoding.blocking_keys import key_text

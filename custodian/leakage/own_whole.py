@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification, encoding_digest
 from gemel.common.specification.model.protection import partitions
 from gemel.custodian.cleaning.parts import salt_text

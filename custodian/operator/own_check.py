@@ -16,8 +16,8 @@ from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
+from gemel.common.rpc.call_recorder import TOLERANCE_SECONDS
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.service_clock import TOLERANCE_SECONDS
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.specification import Specification, load_specification, read_specification
 from gemel.common.terminal.check_lines import Checks, Note

@@ -13,7 +13,7 @@ from gemel.common.records.registry import file_source, read_source
 from gemel.common.signatures.known_layout import KnownFile, known_files
 from gemel.common.signatures.layout import JOINT, TRAINING
 from gemel.common.specification import Specification, load_specification
-from gemel.common.specification.model.known_files import WEIGHT_COLUMNS
+from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
 from gemel.custodian.cleaning.known_records import KnownRecords, clean_joint, clean_training
 
 MAX_BYTES = 256 << 20

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.fingerprint import fingerprint
-from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity import Identity, PublicIdentity, fingerprint
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.vault import Vault
@@ -14,7 +13,7 @@ from gemel.common.keys.wrapping_configuration import open_wrapper
 from gemel.common.parties import Party, Role
 from gemel.common.pki import Member, PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
-from gemel.common.pki.own_keys import check_own
+from gemel.common.pki.reader import check_own
 from gemel.common.rpc.tls import TlsFiles
 from gemel.custodian.configuration import CustodianConfiguration, Peer
 

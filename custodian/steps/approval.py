@@ -17,8 +17,8 @@ from gemel.common.audit.custodian_decline import sign_decline
 from gemel.common.audit.file_statement import FileStatement
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.installation import require_suite
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.records.csv_form import read_as
 from gemel.common.records.registry import source_stamp
 from gemel.common.records.sources import DETECT

@@ -14,7 +14,7 @@ import structlog
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.client import COMMIT_SECONDS
 from gemel.common.rpc.transfer import Content, send
-from gemel.common.wire import chunk_count
+from gemel.common.wire.chunks import chunk_count
 from gemel.custodian.memory import MemoryLimit, high_water
 from gemel.custodian.state.state_tables import Upload
 from gemel.custodian.steps.approval import cleaned_records, keep_profile

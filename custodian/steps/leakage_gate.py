@@ -13,7 +13,7 @@ import structlog
 
 from gemel.common.audit.reason import MAX_REASON
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification
 from gemel.custodian.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Gate, LeakageReport, Verdict
 from gemel.custodian.source.cleaned_file import CleanedFile

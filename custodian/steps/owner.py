@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import MAX_EPOCHS, approval_parts
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member, Members
 from gemel.custodian.steps.step_context import Task

@@ -20,7 +20,7 @@ from gemel.common.parties import Side
 from gemel.common.pki.sealing_renewal import require_sealing_keys
 from gemel.common.signatures import to_bytes
 from gemel.common.specification import Specification, canonical_json
-from gemel.common.wire import side_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms
 from gemel.custodian.agreement.seed_file import load_seed_file

@@ -14,8 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.parties import ComputeParty
-from gemel.common.pki.compute_members import compute_members
-from gemel.common.pki.members import Member
+from gemel.common.pki.members import Member, compute_members
 from gemel.common.pki.sealing_renewal import require_sealing_keys
 from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import Layout

@@ -25,7 +25,7 @@ from gemel.common.signatures.intervals import INTERVAL_ROWS
 from gemel.common.signatures.layout import CODES, SetLayout
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.common.wire import Manifest, manifest_to_wire
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.known_records import known_set
 from gemel.custodian.encoding.records import encode_records

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gemel.common.parties import ComputeParty
-from gemel.shared.gates.channel import Channel
-from gemel.shared.gates.deviation import deviation
+from gemel.shared.gates.channel import Channel, deviation
 from gemel.shared.gates.gates import Shared, Words, add_products
 from gemel.shared.gates.streams import Stream, bytes_of
 

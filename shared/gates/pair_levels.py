@@ -12,9 +12,8 @@ from gemel.shared.gates.bit_slices import rows_of
 from gemel.shared.gates.gate_check import GATE_WORDS
 from gemel.shared.gates.gates import Shared
 from gemel.shared.gates.output_bits import PairComparison
-from gemel.shared.gates.output_slices import output_slices
+from gemel.shared.gates.output_slices import Pairs, SlicedPairs, output_slices
 from gemel.shared.gates.party import Party
-from gemel.shared.gates.sliced_pairs import Pairs, SlicedPairs
 
 BATCH_WORDS = 1024
 """Words of a slice of a batch of pairs at most."""

@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from gemel.common.parties import ComputeParty
 from gemel.shared.gates.arithmetic import Arithmetic
-from gemel.shared.gates.channel import Channel
-from gemel.shared.gates.deviation import deviation
+from gemel.shared.gates.channel import Channel, deviation
 from gemel.shared.gates.gate_check import GATE_WORDS, GateCheck
 from gemel.shared.gates.gates import Shared, Words
 from gemel.shared.gates.streams import KEY_BYTES, Stream

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gemel.common.parties import ComputeParty
 from gemel.shared.gates.arithmetic import Arithmetic
-from gemel.shared.gates.deviation import deviation
+from gemel.shared.gates.channel import deviation
 from gemel.shared.gates.gates import Shared, Words
 from gemel.shared.gates.streams import bytes_of
 

@@ -18,7 +18,6 @@ from gemel.common.pki.members import Members
 from gemel.common.progress import Progress
 from gemel.common.rpc.client import CONTROL_SECONDS, Connection
 from gemel.common.rpc.status import passes
-from gemel.common.rpc.trust import Trust
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 from gemel.shared.parties.computing_screen import ComputingScreen
@@ -26,8 +25,7 @@ from gemel.shared.parties.offered_session import OfferedSession, verified
 from gemel.shared.run.job import Terms, assist
 from gemel.shared.session.computation_calls import WAIT_MS, ComputationCalls
 from gemel.shared.session.fetched_contribution import fetched_contribution
-from gemel.shared.session.joined_session import JoinedSession, joined_session
-from gemel.shared.session.session_rows import row_part
+from gemel.shared.session.joined_session import JoinedSession, joined_session, row_part
 
 PROCESS_BYTES = 16
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
@@ -49,8 +47,6 @@ class Member(Protocol):
     def folder(self) -> PartyFolder: ...
     @property
     def members(self) -> Members: ...
-    @property
-    def trust(self) -> Trust: ...
     @property
     def log(self) -> LogReader: ...
 

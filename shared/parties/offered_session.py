@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
-from gemel.common.keys.signing_purpose import SigningPurpose
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import CUSTODIANS, ComputeParty, Role
-from gemel.common.pki.compute_members import compute_members
-from gemel.common.pki.members import Member, Members
+from gemel.common.pki.members import Member, Members, compute_members
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.protos.linkage.v1 import computation_pb2, project_pb2
 from gemel.shared.session.handshake import SESSION_BYTES, SessionTerms

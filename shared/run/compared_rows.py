@@ -23,8 +23,15 @@ from gemel.shared.gates.party import Party
 from gemel.shared.gates.permutation import permuted
 from gemel.shared.run.candidate_rows import CandidateRows, Contributions, row_words, rows_of_unit
 from gemel.shared.run.comparisons import comparison_of
-from gemel.shared.run.opened_levels import OpenedRun, lacking_fields, opened_pairs
-from gemel.shared.run.openings import CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
+from gemel.shared.run.opened_levels import (
+    CHANCE,
+    LEVELS,
+    VALUES_OF_ROWS,
+    VALUES_OF_SAMPLES,
+    OpenedRun,
+    lacking_fields,
+    opened_pairs,
+)
 
 # The rows of one custodian's sets, for one compute party: one set at a time, and which values the rows have.
 

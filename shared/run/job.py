@@ -31,12 +31,11 @@ from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.progress import Progress
-from gemel.shared.gates.deviation import deviation
+from gemel.shared.gates.channel import deviation
 from gemel.shared.gates.party import Party
 from gemel.shared.run.candidate_rows import CandidateRows, Contributions, candidate_rows, rows_of_side
 from gemel.shared.run.compared_rows import ComparedRows, compared_rows
-from gemel.shared.run.opened_levels import OpenedRun, agreement_of
-from gemel.shared.run.openings import AGREEMENT
+from gemel.shared.run.opened_levels import AGREEMENT, OpenedRun, agreement_of
 
 # The places of the pairs that Carole names to the other two parties, as a message.
 

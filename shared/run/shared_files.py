@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
+from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.run_warnings import without_key_warnings
 from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, table_of
 from gemel.carole.engine.pairs.unlinkable import FieldsPresent
@@ -17,11 +20,14 @@ from gemel.carole.engine.run.blocks_by_size import BlocksBySize
 from gemel.carole.engine.run.packing import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.plan_parts import FieldPlan
+from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.run_context import RunContext
 from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter
-from gemel.common.progress import StageProgress
+from gemel.common.progress import Progress, StageProgress
+from gemel.common.signatures.party_sets import PartyContribution
+from gemel.shared.run.job import Led
 from gemel.shared.run.opened_levels import OpenedRun, packed_vectors
 
 # Agreement of random pairs of records in mode shared: from the levels of the samples' pairs, opened without order.
@@ -181,3 +187,33 @@ class SharedPairs:
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
         """Of A and of B: which fields records lack. That records equal another no party can see."""
         return self._files.opened.lacking, (0, 0)
+
+
+def compare_opened(
+    led: Led, plan: LinkagePlan, resources: Resources, progress: Progress
+) -> tuple[Candidates, KeptPairs]:
+    """Count what was opened, fit the model, and name the pairs above the floor to the other two parties.
+
+    Returns
+    -------
+    Candidates
+        For `conclude`.
+    KeptPairs
+        The candidate pairs by their places, ascending, in `row_a` and in `row_b`: of no pair the rows are known here.
+        `led.parts` has what names them to the custodians.
+
+    Raises
+    ------
+    GemelError
+        As `local.compare`, and as `Led.name`.
+    """
+    a, b = led.contributions
+    files = SharedFiles((_sizes(a), _sizes(b)), led.blocks, led.opened, led.name)
+    run = Run(files, plan, resources, progress)
+    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
+        found, kept, _ = run.compared(pool)
+    return replace(found, seconds={**led.seconds, **found.seconds}), kept
+
+
+def _sizes(part: PartyContribution) -> FileSizes:
+    return FileSizes(part.n_records, part.starts[-1], max(part.rows_per_rule.values()))

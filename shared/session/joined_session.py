@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import ComputeParty
-from gemel.common.pki.members import Member
+from gemel.common.parties import ComputeParty, Side
+from gemel.common.pki.members import Member, Members
 from gemel.common.rpc.status import typed
+from gemel.common.wire.named_rows import NamedRowsContext, seal_row_share
 from gemel.shared.gates.party import Party
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.handshake import Handshake, SessionMember, SessionTerms
@@ -83,3 +87,37 @@ def _ending(error: BaseException) -> GemelError:
     if isinstance(error, Exception):
         return typed(error) or GemelError(ErrorCode.INTERNAL, "something unforeseen happened")
     return GemelError(ErrorCode.UNAVAILABLE, "it was interrupted")
+
+
+def row_part(
+    session: JoinedSession, identity: Identity, members: Members, uploads: Mapping[Side, str]
+) -> Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]:
+    """What makes this party's part for one custodian, from its first and its second share of the pairs' row numbers.
+
+    Parameters
+    ----------
+    session
+        In which they were computed.
+    identity
+        This party's own.
+    members
+        The list that names the custodians and their keys.
+    uploads
+        Name of each custodian's upload.
+
+    Raises
+    ------
+    GemelError
+        NOT_FOUND if a role has no member.
+    """
+    terms = session.terms
+
+    def context(side: Side) -> NamedRowsContext:
+        custodian = members.in_role(side.role)
+        return NamedRowsContext(
+            terms.project, terms.run, terms.session, side, terms.specification_digest, uploads[side],
+            custodian.name, custodian.sealing, terms.suite,
+        )  # fmt: skip
+
+    contexts = {side: context(side) for side in Side}
+    return lambda side, first, second: seal_row_share(identity, session.own, contexts[side], first, second)

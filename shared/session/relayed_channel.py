@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import ComputeParty
-from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
-from gemel.common.rpc.status import typed
+from gemel.common.rpc.status import MAX_MESSAGE_BYTES, typed
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.handshake import MAX_OFFER_BYTES, Handshake, link_name
 

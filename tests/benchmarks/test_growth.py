@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from benchmarks.growth import Columns, files, rows_of_a_block, table, three_sizes, worst
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.draft.specification_draft import draft

@@ -25,9 +25,8 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.keys.check import PART_BYTES, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
-from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity import Identity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.provisioning import Provisioned
@@ -36,8 +35,9 @@ from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.signatures import SignatureSet, layout_of, to_bytes
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
-from gemel.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
-from gemel.common.wire.chunks import Chunk
+from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
+from gemel.common.wire.manifest import Manifest, manifest_to_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.custodian.encoding.records import encode_records
 from gemel.protos.linkage.v1 import (

@@ -29,9 +29,9 @@ from gemel.common.audit.entry import canonical
 from gemel.common.audit.merkle import leaf_hash
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing import SealContext, seal
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import SIDE_OF_ROLE, Party, Role, Side
 from gemel.common.pki import Provisioned, provision
 from gemel.common.rpc.server import RunningServer, caller, start_server
@@ -39,9 +39,10 @@ from gemel.common.rpc.transfer import Content
 from gemel.common.rpc.trust import Trust
 from gemel.common.signatures import SignatureSet, from_bytes
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
-from gemel.common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
 from gemel.common.wire.checkpoints import checkpoint_to_wire
-from gemel.common.wire.chunks import Chunk
+from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ranges, root_digest
+from gemel.common.wire.manifest import manifest_from_wire
+from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.service import CustodianService

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from gemel.common.errors import GemelError
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.custodian.leakage_report import Finding, LeakageReport

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.custodian.state.custodian_state import State

@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 from gemel.common.audit.reason import MAX_REASON
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.keys.derivation import Seed
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.noise import AssessmentKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Party, Side
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.cleaning import Profile

@@ -17,8 +17,7 @@ from gemel.common.audit import Checkpoint
 from gemel.common.audit.signed_note import notes_in
 from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.parties import Party, Role, Side
 from gemel.common.pki import provision, server_name
 from gemel.common.rpc.client import Connection

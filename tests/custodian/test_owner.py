@@ -8,10 +8,8 @@ import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members

@@ -19,8 +19,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.specification import Requested, load_specification
 from gemel.custodian.state.custodian_state import State

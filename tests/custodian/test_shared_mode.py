@@ -12,10 +12,10 @@ import numpy as np
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty, Side
-from gemel.common.pki.compute_members import compute_members
+from gemel.common.pki.members import compute_members
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.specification import load_specification, specification_digest
-from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
 from gemel.common.wire.share_headers import HeaderAbout, open_header
 from gemel.custodian.state.custodian_state import State

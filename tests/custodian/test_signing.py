@@ -15,8 +15,7 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.signatures import from_bytes, intervals, layout_of, to_bytes
 from gemel.common.signatures.layout import CODES, JOINT, KNOWN, SAMPLES, TRAINING

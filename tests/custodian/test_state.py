@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 from gemel.common.audit import Checkpoint
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault, WrappingKeys
 from gemel.common.versions import CUSTODIAN_STATE
-from gemel.common.wire import CHUNK_BYTES
-from gemel.common.wire.chunks import rechunked
+from gemel.common.wire.chunks import CHUNK_BYTES, rechunked
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.encrypted_file import (
     EncryptedWriter,

@@ -14,8 +14,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.versions import CUSTODIAN_STATE
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.migrations import STEPS

@@ -12,8 +12,7 @@ import pytest
 
 from gemel.common.audit.merkle import leaf_hash
 from gemel.common.errors import GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.parties import Side
 from gemel.custodian.operator.control import Control
 from gemel.custodian.steps import witnessing

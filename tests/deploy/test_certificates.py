@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.certificates import load_certificate

@@ -18,7 +18,7 @@ from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.cluster.processes import SchedulerConfiguration, WorkerConfiguration
 from gemel.carole.configuration import load_carole, template
 from gemel.common.configuration import load_configuration
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from tests.deploy.documents import blocks, sections, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
 from tests.ports import free_port

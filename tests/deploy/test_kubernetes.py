@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.provisioning import Provisioned, provision

@@ -13,7 +13,7 @@ import pytest
 from gemel.common.parties import Side
 from gemel.common.rpc.client import Connection
 from gemel.common.signatures import Layout, SignatureSet, from_bytes
-from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.manifest import manifest_from_wire
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import Deployment
 

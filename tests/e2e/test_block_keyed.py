@@ -18,9 +18,8 @@ import pytest
 from gemel.carole.engine.resolution import resolution_exchange as resolution
 from gemel.common.audit.resolver_result import sign_result, verify_result
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.sealing import SealContext, open_sealed
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role, Side

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Side
 from gemel.common.rpc.access import ACCESS, READING
 from tests.e2e.deployment import STATE, Deployment, digest_of, specification

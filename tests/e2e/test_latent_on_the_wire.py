@@ -23,7 +23,7 @@ from gemel.common.rpc.client import Connection
 from gemel.common.signatures import SignatureSet, from_bytes
 from gemel.common.signatures.layout import CODES
 from gemel.common.specification import Specification, load_specification, specification_digest
-from gemel.common.wire import manifest_from_wire
+from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import (
     CODES_ROWS,

@@ -21,7 +21,7 @@ from gemel.command import app
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.rpc.service_clock import CLOCK_KEY, seconds_ahead
+from gemel.common.rpc.call_recorder import CLOCK_KEY, seconds_ahead
 from tests.e2e.deployment import Deployment, specification
 from tests.e2e.test_certificates import reissue
 from tests.ports import free_port

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.parties import Side
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms

@@ -39,18 +39,15 @@ from gemel.common.audit.steward_decision import sign_decision
 from gemel.common.keys.check import canary_part
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.key_place import VaultPlace
+from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
+from gemel.common.keys.key_wrapper import VaultPlace
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.keys.suite import Suite
 from gemel.common.keys.transit_wrapper import _identifier as transit_identifier
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import ComputeParty, Role, Side
 from gemel.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey

@@ -11,8 +11,8 @@ import re
 import pytest
 
 from gemel.common import versions
-from gemel.common.keys.signing_purpose import SigningPurpose
-from gemel.common.rpc.protocol import OLDEST_CALLERS, OLDEST_SERVICE
+from gemel.common.keys.identity import SigningPurpose
+from gemel.common.rpc.access import OLDEST_CALLERS, OLDEST_SERVICE
 from tests.architecture.tree import REPOSITORY
 from tests.vectors.make_formats import DRAWN, FIXED, FORMATS, PATH
 

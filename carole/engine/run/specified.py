@@ -11,7 +11,7 @@ from gemel.carole.engine.run.plan_parts import Bands, Canopies, FieldPlan, Laten
 from gemel.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from gemel.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
-from gemel.common.specification.model.beliefs import PriorsSpec
+from gemel.common.specification.model.assessment import PriorsSpec
 from gemel.common.specification.model.schemes import SCHEMES
 
 

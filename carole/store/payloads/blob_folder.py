@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gemel.common.durable import lock_folder, sync_folder, whole_file
 from gemel.common.errors import FULL, ErrorCode, code_of, file_error
-from gemel.common.observability.disks import check_writable
+from gemel.common.observability.machine_check import check_writable
 
 IDENTITY = "identity"
 """The file with the name of the store that the folder belongs to."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 
-from gemel.common.specification.model.parts import BlockingKey
-from gemel.common.specification.model.section import Name, Section
+from gemel.common.specification.model.section import BlockingKey, Name, Section
 
 RULE_KINDS = ("keys", "lsh", "canopies", "similar")
 """What a blocking rule is made of: one of these."""
@@ -80,3 +81,51 @@ class BlockingRule(Section):
         named = [key.field for key in self.keys]
         named += [part.field for part in (self.lsh, self.canopies, self.similar) if part is not None]
         return tuple(dict.fromkeys([*named, *([self.split] if self.split else [])]))
+
+
+Padding = Literal["powers_of_two"]
+"""The size blocks are padded to: the next power of two.
+
+Not a multiple of a number: most rows of small blocks would be dummies, so that a record would have candidate pairs with
+dummies under nearly every rule, and the handles of an honest run would join most rows of most records.
+"""
+
+MAX_ROWS = 2
+"""Rows per record of a block after padding, at most."""
+
+
+MIN_TRAINING = 20
+"""Fewer training records than this are refused: they move no joint distribution, and single people stand out."""
+
+MAX_KNOWN_ROWS = 1_000_000
+"""Maximum number of training records, and of cells of a joint distribution."""
+
+WEIGHT_COLUMNS = ("count", "share")
+"""What a cell of a joint distribution counts is in a column of one of these names."""
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class TrainingSpec(Section):
+    """Training records: other people of whom both custodians' variables are known. A CSV file, one row a person, with a
+    column for each variable of the value model, under its name; its values are the public categories."""
+
+    by: Literal["alice", "bob"]
+    """The custodian that has the file."""
+    sha256: Digest
+    """SHA-256 of the file's bytes, 64 hexadecimal digits in lower case."""
+    records: int = Field(ge=MIN_TRAINING, le=MAX_KNOWN_ROWS)
+    """Its rows. Fewer than 20 move no joint distribution, and single people would stand out among them."""
+
+
+class JointSpec(Section):
+    """A known joint distribution, which is then not estimated. A CSV file, one row for each cell that occurs, with a
+    column for each variable of the value model, under its name, and one named `count`, or `share` of shares that sum to
+    1."""
+
+    by: Literal["alice", "bob"]
+    """The custodian that has the file."""
+    sha256: Digest
+    """SHA-256 of the file's bytes, 64 hexadecimal digits in lower case."""
+    cells: int = Field(ge=2, le=MAX_KNOWN_ROWS)
+    """Its rows."""

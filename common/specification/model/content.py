@@ -16,20 +16,16 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from gemel.common.specification.model.assessment import AssessmentSpec
-from gemel.common.specification.model.beliefs import MPriorSpec
-from gemel.common.specification.model.blocking import BlockingRule
-from gemel.common.specification.model.compute import ComputeSpec
+from gemel.common.specification.model.assessment import AssessmentSpec, MPriorSpec
+from gemel.common.specification.model.blocking import BlockingRule, Padding
 from gemel.common.specification.model.defaults import IN_BLOCKS, MAX_FIELDS, Assignment, Mode
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.granted_variables import MAX_RECIPIENTS, Transfer, VariableGrant
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.leakage import LeakageSpec
-from gemel.common.specification.model.padding import Padding
 from gemel.common.specification.model.protection import CoarseningStep
-from gemel.common.specification.model.quality import QualitySpec
-from gemel.common.specification.model.resolution import ResolutionSpec
-from gemel.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
+from gemel.common.specification.model.resolution import ComputeSpec, ResolutionSpec
+from gemel.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, QualitySpec, SchemeName
 from gemel.common.specification.model.section import ColumnName, Name, Section
 from gemel.common.specification.model.variables import VariableSpec
 

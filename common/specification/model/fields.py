@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator
 
 from gemel.common.parties import Side
-from gemel.common.specification.model.categorisation import CommonCategory
 from gemel.common.specification.model.defaults import (
     KINDS,
     LEVELS,
@@ -24,9 +23,9 @@ from gemel.common.specification.model.defaults import (
     Step,
     Tokenisation,
 )
-from gemel.common.specification.model.noise_tolerance import halfway, tolerant_bounds
-from gemel.common.specification.model.parts import BlockingKey
-from gemel.common.specification.model.section import ColumnName, Name, Section, Word
+from gemel.common.specification.model.leakage import halfway, tolerant_bounds
+from gemel.common.specification.model.section import BlockingKey, ColumnName, Name, Section, Word
+from gemel.common.specification.model.variables import CommonCategory
 
 MAX_LISTED = 20_000
 """Most values of one `only_similar`; the whole specification holds some 25,000."""

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from gemel.common.specification.model.beliefs import PriorsSpec
-from gemel.common.specification.model.known_files import JointSpec, TrainingSpec
+from gemel.common.specification.model.assessment import PriorsSpec
+from gemel.common.specification.model.blocking import JointSpec, TrainingSpec
 from gemel.common.specification.model.section import Name, Section
 
 MAX_KEYS = 16

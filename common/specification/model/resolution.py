@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.specification.model.granted_variables import MEMBER_PATTERN
 from gemel.common.specification.model.section import Section
 
 MAX_JOINS = 0.25
@@ -137,3 +138,17 @@ class ResolutionSpec(Section):
 def _allowed(cap: float, number: int) -> int:
     # A cap of .29 allows 29 of 100, which is more than .29 * 100 in binary.
     return math.floor(cap * number + 1e-9)
+
+
+MemberName = Annotated[str, Field(pattern=MEMBER_PATTERN)]
+
+
+class ComputeSpec(Section):
+    """In mode shared: the members who compute the comparison levels together with the linkage unit, on shares of which
+    none of the three can read anything by itself. They must be three organisations that do not collude: any two of them
+    could read together what the linkage unit has in mode block_keyed."""
+
+    coordinator: MemberName = "coordinator"
+    """The coordinator's name in the membership list."""
+    steward: MemberName = "steward"
+    """A steward's name in the membership list."""

@@ -8,16 +8,12 @@ from collections.abc import Iterator, Sequence
 from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
-from gemel.common.specification.model.categorisation import CommonCategory, Span
 from gemel.common.specification.model.fields import FieldSpec
-from gemel.common.specification.model.parts import BlockingKey
 from gemel.common.specification.model.protection import CoarseningStep, grouped
-from gemel.common.specification.model.variables import VariableSpec
-from gemel.common.specification.notes.granted_variables import granted_variables_notes
-from gemel.common.specification.notes.latent import latent_notes
-from gemel.common.specification.notes.modes import capped
-from gemel.common.specification.notes.randomised_response import randomised_response_notes
-from gemel.common.specification.notes.shared import shared_notes
+from gemel.common.specification.model.section import BlockingKey
+from gemel.common.specification.model.variables import CommonCategory, Span, VariableSpec
+from gemel.common.specification.notes.linkage import latent_notes, randomised_response_notes
+from gemel.common.specification.notes.modes import capped, granted_variables_notes, shared_notes
 from gemel.common.specification.validation.specification import Specification
 
 # What salts and lists of similar values do and cost, for those who approve.

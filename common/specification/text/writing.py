@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.blocking import BlockingRule
-from gemel.common.specification.model.compute import ComputeSpec
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.leakage import LeakageSpec
-from gemel.common.specification.model.resolution import ResolutionSpec
+from gemel.common.specification.model.resolution import ComputeSpec, ResolutionSpec
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.validation.specification import Specification

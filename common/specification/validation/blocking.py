@@ -6,10 +6,80 @@ from collections.abc import Iterator, Mapping
 
 from gemel.common.language.message_words import nearest, shown
 from gemel.common.specification.model.blocking import RULE_KINDS, BlockingRule
+from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.fields import FieldSpec
-from gemel.common.specification.validation.parts import key_issues
-from gemel.common.specification.validation.randomised_response import split_issues
+from gemel.common.specification.model.latent import LatentSpec
+from gemel.common.specification.model.leakage import is_distinguishable, min_bits
+from gemel.common.specification.model.section import BlockingKey
 from gemel.common.validation_issues import DocumentPath, ValidationIssue
+
+
+def key_issues(key: BlockingKey, path: DocumentPath, field: FieldSpec) -> Iterator[ValidationIssue]:
+    """A part or prefix that the field does not have."""
+    if key.part is not None:
+        if field.kind != "date":
+            remedy = "drop the part, or name a date field"
+            yield ValidationIssue(
+                (*path, "part"), "only a date has parts", f"{field.name} of kind {field.kind}", remedy
+            )
+        elif field.date is not None and key.part not in field.date.parts:
+            remedy = f"add {key.part} to its parts, or name one of them"
+            yield ValidationIssue((*path, "part"), f"{field.name} has no such part", key.part, remedy)
+    if key.prefix is not None and field.kind in ("category", "date"):
+        remedy = "name a `part` instead" if field.kind == "date" else "drop the prefix"
+        yield ValidationIssue((*path, "prefix"), f"a {field.kind} has no prefix", f"prefix {key.prefix}", remedy)
+
+
+MINIMUM = 0.001
+"""Smallest probability above 0: draws of 16 bits represent it to within 1 %."""
+
+_MAX_BITS = 8192
+
+
+def randomised_response_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:
+    """Everything in a field with randomised response that requires equal values to have equal signatures."""
+    got = f"randomised_response {field.randomised_response:g}"
+    if mode == "trusted":
+        yield ValidationIssue(
+            (*path, "randomised_response"),
+            "values are sent as they are: there are no bits to randomise",
+            got,
+            "drop it, or use mode open",
+        )
+    if field.randomised_response < MINIMUM:
+        remedy = f"use 0, or {MINIMUM:g} to 0.4"
+        yield ValidationIssue(
+            (*path, "randomised_response"), "so few bits are randomised that it hides nothing", got, remedy
+        )
+    if not is_distinguishable(field.bits, field.randomised_response):
+        needed = min_bits(field.randomised_response)
+        yield ValidationIssue(
+            (*path, "randomised_response"),
+            "equal values could not be distinguished from values with nothing in common",
+            f"{got} with {field.bits} bits",
+            f"use at least {needed} bits, or a lower probability" if needed <= _MAX_BITS else "use a lower probability",
+        )
+    if field.value_frequencies:
+        yield ValidationIssue(
+            (*path, "value_frequencies"),
+            "it requires equal values to have equal signatures in the two files, which randomised bits do not",
+            got,
+            "drop one of the two",
+        )
+
+
+def split_issues(
+    rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], mode: object
+) -> Iterator[ValidationIssue]:
+    """A rule that splits blocks by a field with randomised bits; in block_keyed the custodians split, by values."""
+    field = fields.get(rule.split) if rule.split else None
+    if field is not None and field.randomised_response and mode not in IN_BLOCKS:
+        yield ValidationIssue(
+            (*path, "split"),
+            "blocks are split by equal signatures, which randomised bits hide",
+            f"{field.name} with randomised_response {field.randomised_response:g}",
+            "split by another field, or add it to the keys",
+        )
 
 
 def rule_issues(
@@ -123,3 +193,111 @@ def _keys(
         elif key.field not in other_names:
             remedy = nearest(key.field, fields)
             yield ValidationIssue((*here, "field"), "no compared field has this name", shown(key.field), remedy)
+
+
+_FORMED = {
+    "lsh": "bands of signature bits are formed over the whole file",
+    "canopies": "canopies are formed over the whole file",
+    "similar": "similar values are searched over the whole file",
+}
+
+
+def block_keyed_issues(
+    fields: Mapping[int, FieldSpec],
+    rules: Mapping[int, BlockingRule],
+    mode: str,
+    *,
+    rules_elsewhere: bool = False,
+) -> Iterator[ValidationIssue]:
+    """Everything in a specification of these modes that requires comparing values across a whole file."""
+    if not rules and not rules_elsewhere:
+        yield ValidationIssue(
+            ("blocking",),
+            f"mode {mode} needs a blocking rule: without one, the whole file is one block",
+            "none",
+            "add rules, or link in mode open",
+        )
+    for position, rule in rules.items():
+        for kind, why in _FORMED.items():
+            if getattr(rule, kind) is not None:
+                yield ValidationIssue(
+                    ("blocking", position, kind),
+                    f"{why}, and in mode {mode} signatures of two blocks have nothing in common",
+                    kind,
+                    "give the rule keys, or link in mode open",
+                )
+    for position, field in fields.items():
+        if field.value_frequencies:
+            yield ValidationIssue(
+                ("fields", position, "value_frequencies"),
+                "how often a value occurs cannot be counted where each block has a key of its own"
+                + (", and no one sees which values are equal" if mode == "shared" else ""),
+                "true",
+                "drop it, or link in mode open",
+            )
+
+
+def hardening_issues(
+    fields: Mapping[int, FieldSpec],
+    other_names: frozenset[str],
+    mode: object,
+    latent: LatentSpec | None,
+) -> Iterator[ValidationIssue]:
+    """Everything that salts and lists of similar values cannot be combined with."""
+    by_name = {field.name: field for field in fields.values()}
+    for position, field in fields.items():
+        path: DocumentPath = ("fields", position)
+        if field.only_similar:
+            yield from _list_issues(field, (*path, "only_similar"), mode)
+        if field.salt is None:
+            continue
+        yield from _salt_issues(field, field.salt, (*path, "salt"), by_name, other_names, mode)
+        if latent is not None and field.name in latent.keys:
+            yield ValidationIssue(
+                (*path, "salt"),
+                "signatures of one value under different salts differ, and would be different categories",
+                f"{field.name} among latent.keys",
+                "drop the salt, or take the field from latent.keys",
+            )
+
+
+def _list_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:
+    if mode == "trusted":
+        yield ValidationIssue(
+            path, "in mode trusted the values themselves are sent", remedy="drop it, or link in mode open"
+        )
+    if field.tokens == "value":
+        remedy = "drop the list, or choose other tokens"
+        yield ValidationIssue(path, "tokens `value` show no similarity of any value", f"tokens {field.tokens}", remedy)
+
+
+def _salt_issues(
+    field: FieldSpec,
+    salt: BlockingKey,
+    path: DocumentPath,
+    fields: Mapping[str, FieldSpec],
+    other_names: frozenset[str],
+    mode: object,
+) -> Iterator[ValidationIssue]:
+    if mode == "trusted":
+        yield ValidationIssue(
+            path, "in mode trusted the values themselves are sent", remedy="drop it, or link in mode open"
+        )
+    if mode in IN_BLOCKS:
+        remedy = f"drop it; to keep {salt.words} apart, add it to the keys of the blocking rules"
+        yield ValidationIssue(path, f"mode {mode} salts every field by the block already", remedy=remedy)
+    if field.value_frequencies:
+        yield ValidationIssue(
+            (*path[:2], "value_frequencies"),
+            "how often a salted value occurs cannot be counted",
+            "true",
+            "drop it, or the salt",
+        )
+    if salt.field == field.name:
+        remedy = "name another field, which does not change over a lifetime, such as the year of a date of birth"
+        yield ValidationIssue((*path, "field"), "a field cannot be salted by itself", shown(salt.field), remedy)
+    elif salt.field in fields:
+        yield from key_issues(salt, path, fields[salt.field])
+    elif salt.field not in other_names:
+        remedy = nearest(salt.field, fields)
+        yield ValidationIssue((*path, "field"), "no compared field has this name", shown(salt.field), remedy)

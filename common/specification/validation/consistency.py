@@ -11,26 +11,28 @@ from dataclasses import dataclass
 
 from gemel.common.language.message_words import listed, nearest, shown
 from gemel.common.parties import Side
-from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.blocking import BlockingRule, Padding
 from gemel.common.specification.model.content import ModelSpec, ReleaseSpec, SpecificationContent
 from gemel.common.specification.model.defaults import IN_BLOCKS, MAX_RULES, Mode
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.latent import LatentSpec
-from gemel.common.specification.model.padding import Padding
-from gemel.common.specification.model.quality import QualitySpec
 from gemel.common.specification.model.resolution import ResolutionSpec
-from gemel.common.specification.model.schemes import SCHEMES
+from gemel.common.specification.model.schemes import SCHEMES, QualitySpec
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.common.specification.validation.assessment import assessment_issues
-from gemel.common.specification.validation.block_keyed import block_keyed_issues
-from gemel.common.specification.validation.blocking import repeated_rules, rule_issues
-from gemel.common.specification.validation.fields import field_issues, pattern_issues
-from gemel.common.specification.validation.granted_variables import granted_variables_issues
-from gemel.common.specification.validation.hardening import hardening_issues
-from gemel.common.specification.validation.latent import latent_issues, resolved_latent_issues
-from gemel.common.specification.validation.quality import quality_issues
-from gemel.common.specification.validation.shared import shared_issues
-from gemel.common.specification.validation.variables import variable_issues
+from gemel.common.specification.validation.assessment import assessment_issues, quality_issues
+from gemel.common.specification.validation.blocking import (
+    block_keyed_issues,
+    hardening_issues,
+    repeated_rules,
+    rule_issues,
+)
+from gemel.common.specification.validation.fields import (
+    field_issues,
+    granted_variables_issues,
+    pattern_issues,
+    variable_issues,
+)
+from gemel.common.specification.validation.latent import latent_issues, resolved_latent_issues, shared_issues
 from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 # Checks of the section `resolution` against the mode.

@@ -12,10 +12,8 @@ from gemel.carole.cluster.cluster_units import cluster_units
 from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.engine import Resources
 from gemel.carole.store import Store
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.identity import Identity, IdentityKey
+from gemel.common.keys.vault import Vault, WrappingKeys
 from tests.carole.cluster.processes import HeldStore, at, in_a_run, small_units
 
 

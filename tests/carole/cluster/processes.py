@@ -14,10 +14,8 @@ from gemel.carole.engine import Contribution, Resources, compare
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.identity import Identity, IdentityKey
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
 from gemel.common.signatures.signature_sets import SignatureSet

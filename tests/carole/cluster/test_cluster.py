@@ -27,7 +27,7 @@ from gemel.carole.cluster.tls import require_admitted
 from gemel.carole.engine import Resources
 from gemel.carole.engine.run.unit_pool import LostUnitError
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.rpc.status import passes
 from tests.carole.cluster.processes import HeldCluster, HeldStore, again, at, in_a_run, small_units

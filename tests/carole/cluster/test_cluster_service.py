@@ -14,7 +14,7 @@ from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.artifacts import rows_of
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.common.specification import encoding_digest, load_specification, specification_digest

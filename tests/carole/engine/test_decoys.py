@@ -32,8 +32,8 @@ from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
-from gemel.common.specification.model.padding import Padding
-from gemel.common.specification.model.quality import QualitySpec
+from gemel.common.specification.model.blocking import Padding
+from gemel.common.specification.model.schemes import QualitySpec
 from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import Encoded, encode_records

@@ -20,7 +20,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
-from gemel.common.specification.model.padding import Padding
+from gemel.common.specification.model.blocking import Padding
 from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet

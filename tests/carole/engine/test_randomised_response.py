@@ -15,7 +15,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, Specification
-from gemel.common.specification.model.noise_tolerance import REACHED
+from gemel.common.specification.model.leakage import REACHED
 from gemel.custodian.cleaning import clean
 
 N, COMMON, FLIP = 1500, 750, 0.1

@@ -36,7 +36,7 @@ from gemel.common.parties import Side
 from gemel.common.signatures import layout, to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.common.specification.model.quality import QualitySpec
+from gemel.common.specification.model.schemes import QualitySpec
 from gemel.custodian.cleaning import clean
 from gemel.custodian.encoding import samples
 from gemel.custodian.encoding.decoys import with_decoys

@@ -22,7 +22,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import ComputeParty, Role
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
-from gemel.common.rpc.event_loop import run_in_loop
+from gemel.common.rpc.dispatch import run_in_loop
 from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.joined_session import JoinedSession

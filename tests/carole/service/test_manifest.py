@@ -24,8 +24,8 @@ from gemel.common.signatures.layout import (
     sample_rows,
 )
 from gemel.common.specification import Specification, load_specification
-from gemel.common.specification.model.known_files import JointSpec
-from gemel.common.wire import Manifest
+from gemel.common.specification.model.blocking import JointSpec
+from gemel.common.wire.manifest import Manifest
 from tests.specifications import heading
 
 TEXT = (

@@ -16,10 +16,8 @@ from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
-from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.members import Members

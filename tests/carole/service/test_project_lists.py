@@ -23,7 +23,7 @@ from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role, Side
 from gemel.common.pki.provisioning import PARTIES, provision
 from gemel.common.rpc import pages
-from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
+from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.coordinator.client.analyst_client import Analyst
 from gemel.coordinator.client.steward_client import Steward

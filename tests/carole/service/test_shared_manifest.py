@@ -15,7 +15,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout, sample_rows
 from gemel.common.specification import load_specification
-from gemel.common.wire import Manifest
+from gemel.common.wire.manifest import Manifest
 from tests.specifications import heading
 
 TEXT = (

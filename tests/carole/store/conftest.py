@@ -19,10 +19,8 @@ from sqlalchemy import create_engine, text
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.provision import initialise
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.identity import Identity, IdentityKey
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from tests.carole.trial import Contribution
 

@@ -16,10 +16,8 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.tables import payloads
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.identity import Identity, IdentityKey
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.missing_module import installing
 from gemel.common.parties import Role, Side
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed

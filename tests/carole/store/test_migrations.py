@@ -23,9 +23,8 @@ from gemel.carole.store.provision import initialise, upgrade
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tables import metadata
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.common.versions import STORE
@@ -165,7 +164,7 @@ from pathlib import Path
 from gemel.carole.store.provision import upgrade
 from gemel.carole.store.store import milliseconds
 from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import IdentityKey
 upgrade(sys.argv[1], Path(sys.argv[2]), Identity(IdentityKey.create()), milliseconds)
 """
 

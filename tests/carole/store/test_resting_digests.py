@@ -12,8 +12,7 @@ from sqlalchemy import text
 from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import digest_of, resting, resting_root, root_of
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Role, Side
 from gemel.common.wire.chunks import chunk_slices, root_digest
 from tests.carole.store.test_migrations import content, transaction

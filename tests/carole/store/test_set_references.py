@@ -15,8 +15,7 @@ from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.payload_source import PayloadSource, provide
 from gemel.carole.store.payloads.stored_sets import SetElsewhere, StoredContribution
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import DataKey, Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import DataKey, Vault, WrappingKeys
 from gemel.common.parties import Side
 from tests.carole.store.test_uploads import begin
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, keyed

@@ -24,9 +24,8 @@ from gemel.carole.store.runs import Lease
 from gemel.carole.store.sweeping import Swept
 from gemel.carole.store.tables import chunks, payloads
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.identity import Identity, IdentityKey
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role, Side
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.store.test_migrations import transaction
@@ -62,7 +61,7 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.runs import Lease
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role
 
 point, url, folder, holder, run, now = sys.argv[1:]

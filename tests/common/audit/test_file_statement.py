@@ -8,8 +8,7 @@ import pytest
 
 from gemel.common.audit.file_statement import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 
 STATED = FileStatement(2_000, "patient register, May")
 DIGEST = b"\1" * 32

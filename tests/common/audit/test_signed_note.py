@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from gemel.common.audit import Checkpoint
 from gemel.common.audit.signed_note import CheckpointNote, Cosignature, NoteLine, key_id, note_text, notes_in, origin
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity, PublicIdentity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity
 
 CAROLE, ALICE = (Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(key * 32))) for key in (b"c", b"a"))
 LOG, ROOT = "ab" * 16, hashlib.sha256(b"root").digest()

@@ -9,8 +9,7 @@ import pytest
 from gemel.common.audit import AuditEntry, Checkpoint, Tree, Witness, consistency_proof
 from gemel.common.audit.entry import canonical, new_salt
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 
 CAROLE = Identity(IdentityKey.create())
 LOG = "ab" * 16

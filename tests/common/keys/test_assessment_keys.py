@@ -7,9 +7,8 @@ import pickle
 
 import pytest
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
 from gemel.common.keys.derivation import Purpose, Seed, derive
-from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.noise import AssessmentKeys, NoiseKey
 from tests.architecture.tree import PRODUCT, REPOSITORY
 
 OURS, THEIRS = NoiseKey(bytes(range(32))), NoiseKey(bytes(range(1, 33)))

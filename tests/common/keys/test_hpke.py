@@ -18,9 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
-from gemel.common.keys.content_key import hpke_suite
 from gemel.common.keys.framing import frame
-from gemel.common.keys.sealing import SealContext, open_sealed
+from gemel.common.keys.sealing import SealContext, hpke_suite, open_sealed
 from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey
 from gemel.common.keys.suite import Suite as Suites
 from tests.vectors.make_formats import PATH

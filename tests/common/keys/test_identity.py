@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.fingerprint import in_groups
-from gemel.common.keys.identity import Identity, PublicIdentity
+from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity, SigningPurpose, in_groups
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 
 KEY, OTHER_KEY = IdentityKey.create(), IdentityKey.create()
 IDENTITY, OTHER = Identity(KEY), Identity(OTHER_KEY)

@@ -11,12 +11,10 @@ import yaml
 
 from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.key_place import WRAPPING, TokenPlace, VaultPlace
-from gemel.common.keys.key_wrapper import SEALED_BYTES, KeyWrapper, KeyWrappers
+from gemel.common.keys.key_wrapper import SEALED_BYTES, WRAPPING, KeyWrapper, KeyWrappers, TokenPlace, VaultPlace
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 from gemel.common.keys.transit_wrapper import TransitWrapper
-from gemel.common.keys.vault import WRAPPED_BYTES, Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WRAPPED_BYTES, Vault, WrappingKeys
 from gemel.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key, open_wrapper
 from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer
 

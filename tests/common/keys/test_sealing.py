@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.content_key import APPROVED, DEFAULT, MARK_BYTES, header_bytes
 from gemel.common.keys.sealing import (
+    APPROVED,
     CHUNK_BYTES,
+    DEFAULT,
+    MARK_BYTES,
     TAG_BYTES,
     SealContext,
+    header_bytes,
     open_file,
     open_sealed,
     seal,

@@ -14,7 +14,7 @@ import yaml
 
 from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
 from gemel.common.keys.identity_configuration import (
     IdentityConfiguration,
     IdentitySection,
@@ -22,10 +22,8 @@ from gemel.common.keys.identity_configuration import (
     create_identity,
     open_identity,
 )
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.key_place import IDENTITY, TokenPlace
+from gemel.common.keys.key_wrapper import IDENTITY, TokenPlace
 from gemel.common.keys.pkcs11_token import Pkcs11Token
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Role, Side
 from gemel.common.pki import Authority, Members, PartyFolder, accept, assemble, certify, enrol
 from gemel.common.pki.enrolment_requests import load_enrolment_request
@@ -152,7 +150,7 @@ def test_a_token_that_cannot_be_used_is_named(pin: Path, change: dict[str, objec
 REFUSED_PIN = """
 import sys
 from gemel.common.errors import GemelError
-from gemel.common.keys.key_place import IDENTITY, TokenPlace
+from gemel.common.keys.key_wrapper import IDENTITY, TokenPlace
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 
 token = Pkcs11Token(TokenPlace(module=sys.argv[1], token=sys.argv[2], pin_file=sys.argv[3]), IDENTITY)

@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import OVERHEAD_BYTES, WRAPPED_BYTES, Vault
-from gemel.common.keys.wrapping import WrappingKeys, retire_wrapping_keys, rotate_wrapping_keys
+from gemel.common.keys.vault import (
+    OVERHEAD_BYTES,
+    WRAPPED_BYTES,
+    Vault,
+    WrappingKeys,
+    retire_wrapping_keys,
+    rotate_wrapping_keys,
+)
 
 VAULT = Vault(WrappingKeys.create())
 

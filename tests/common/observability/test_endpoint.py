@@ -44,7 +44,7 @@ def checks() -> Checks:
 @pytest.fixture
 def endpoint(checks: Checks, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     monkeypatch.setattr("gemel.common.observability.readiness.REMEMBERED_SECONDS", 0.0)
-    monkeypatch.setattr("gemel.common.observability.recent.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("gemel.common.observability.readiness.PATIENCE_SECONDS", 0.3)
     registry = CollectorRegistry()
     Gauge("known", "A value.", registry=registry).set(7)
     served = Endpoint("127.0.0.1:0", registry, Readiness({"database": checks.database, "disk": checks.disk}))
@@ -134,7 +134,7 @@ def test_an_address_in_use_is_reported(endpoint: Endpoint) -> None:
 
 
 def test_a_page_is_computed_once_for_many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gemel.common.observability.recent import Recent
+    from gemel.common.observability.readiness import Recent
 
     computed = []
 

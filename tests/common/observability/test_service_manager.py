@@ -91,7 +91,7 @@ def test_no_sign_of_life_when_what_is_vital_fails(heard: Heard) -> None:
 
 
 def test_no_sign_of_life_while_a_check_hangs(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gemel.common.observability.recent.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("gemel.common.observability.readiness.PATIENCE_SECONDS", 0.01)
     released = threading.Event()
     ended, thread = waiting(heard, Readiness({"blobs": lambda: released.wait() and None}))
     assert heard.next() == {"STATUS=not ready (blobs: no answer)"}

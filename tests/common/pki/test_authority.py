@@ -14,8 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
-from gemel.common.pki.authority import LEAF_LIFETIME, Authority
-from gemel.common.pki.certificate_requests import new_request, read_request
+from gemel.common.pki.authority import LEAF_LIFETIME, Authority, new_request, read_request
 from gemel.common.pki.certificates import (
     Names,
     Validity,

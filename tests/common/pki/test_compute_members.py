@@ -7,13 +7,12 @@ from dataclasses import replace
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import PublicIdentity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import IdentityKey, PublicIdentity
 from gemel.common.keys.sealing_key import DefaultKey
 from gemel.common.parties import Role
 from gemel.common.pki import Member, Members
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
-from gemel.common.pki.compute_members import compute_members, require_apart
+from gemel.common.pki.members import compute_members, require_apart
 from gemel.common.specification import encoding_digest, load_specification
 from tests.specifications import heading
 

@@ -6,15 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role
 from gemel.common.pki import Member
 from gemel.common.pki.certificates import certificate_pem
 from gemel.common.pki.certified_names import CertifiedNames
-from gemel.common.pki.ending import Urgency, ending, urgency
-from gemel.common.pki.shown_certificates import ShownCertificates, endings
+from gemel.common.pki.ending import ShownCertificates, Urgency, ending, endings, urgency
 from gemel.common.rpc.certificate_endings import MAX_ENDINGS, ending_lines, endings_to_wire
 from gemel.protos.linkage.v1 import project_pb2
 from tests.common.pki.own_pki import OwnPki

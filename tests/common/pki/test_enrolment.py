@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role
 from gemel.common.pki.acceptance import accept
 from gemel.common.pki.admission import Admission

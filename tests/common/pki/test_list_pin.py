@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.fingerprint import in_groups
+from gemel.common.keys.identity import in_groups
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role
 from gemel.common.pki import Authority, Members, Provisioned, provision

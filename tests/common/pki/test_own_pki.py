@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role
 from gemel.common.pki import (

@@ -22,11 +22,11 @@ import pytest
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.rpc.access import OWN_PROTOCOL
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.fairness import MemberLimits
-from gemel.common.rpc.limits import MAX_MESSAGE_BYTES
-from gemel.common.rpc.protocol import OWN_PROTOCOL
 from gemel.common.rpc.server import RunningServer, ServerSettings, caller, start_server
+from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.trust import Trust
 from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc

@@ -18,8 +18,8 @@ from gemel.common.parties import Role
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 from gemel.common.rpc.access import ACCESS
-from gemel.common.rpc.call_context import may_wait
 from gemel.common.rpc.client import Connection
+from gemel.common.rpc.dispatch import may_wait
 from gemel.common.rpc.fairness import COSTS, LONG_POLLS, MemberLimits, TokenBucket
 from gemel.common.rpc.server import RunningServer, ServerSettings, caller, start_server
 from gemel.common.rpc.status import from_rpc_error

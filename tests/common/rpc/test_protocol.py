@@ -13,10 +13,10 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import Provisioned, provision
-from gemel.common.rpc import dispatch, outgoing_calls
-from gemel.common.rpc import protocol as rpc_protocol
+from gemel.common.rpc import access as rpc_protocol
+from gemel.common.rpc import client, dispatch
+from gemel.common.rpc.access import OLDEST_CALLERS, PROTOCOL_KEY, require_caller
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.protocol import OLDEST_CALLERS, PROTOCOL_KEY, require_caller
 from gemel.common.rpc.server import start_server
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.trust import Trust
@@ -74,7 +74,7 @@ def speaking(monkeypatch: pytest.MonkeyPatch, side: Any, protocol: int | None) -
 def test_releases_that_go_together(role: Role, port: int, parties: Provisioned, monkeypatch: Any) -> None:
     call(port, parties, role)
     for protocol in (OLDEST_CALLERS[role], PROTOCOL + 1):
-        speaking(monkeypatch, outgoing_calls, protocol)
+        speaking(monkeypatch, client, protocol)
         call(port, parties, role)
     speaking(monkeypatch, dispatch, PROTOCOL + 1)
     call(port, parties, role)
@@ -86,7 +86,7 @@ def test_a_caller_that_is_too_old(
     role: Role, protocol: int | None, port: int, parties: Provisioned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rpc_protocol, "OLDEST_CALLERS", {role: 2})  # as a later release may require
-    speaking(monkeypatch, outgoing_calls, protocol)
+    speaking(monkeypatch, client, protocol)
     refusal = f"takes no {role} that speaks a protocol before 2, got protocol {protocol or 0}"
     with pytest.raises(GemelError, match=refusal) as caught:
         call(port, parties, role)

@@ -14,7 +14,7 @@ from gemel.common.specification import (
     specification_notes,
 )
 from gemel.common.specification.model.granted_variables import Transfer
-from gemel.common.specification.notes.granted_variables import granted_columns
+from gemel.common.specification.notes.modes import granted_columns
 from gemel.console.web.specification_words import specification_shown
 from tests.specifications import heading
 

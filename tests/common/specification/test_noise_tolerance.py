@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.specification.model.defaults import LEVELS
-from gemel.common.specification.model.noise_tolerance import (
+from gemel.common.specification.model.leakage import (
     REACHED,
     SEPARATION,
     confused,

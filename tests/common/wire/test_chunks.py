@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.common.wire import CHUNK_BYTES, chunk_count, chunk_size, chunk_slices, missing_ranges, root_digest
+from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size, chunk_slices, missing_ranges, root_digest
 
 
 @given(st.integers(0, 40 * CHUNK_BYTES))

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.sealing import seal
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import Side
 from gemel.common.wire import granted_variables
 from gemel.common.wire.granted_variables import (

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing import seal
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side

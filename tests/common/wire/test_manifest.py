@@ -10,7 +10,7 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
-from gemel.common.wire import Manifest, manifest_from_wire, manifest_to_wire
+from gemel.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2
 
 LAYOUT = Layout((SetLayout("", 10, (FieldLayout("surname", 128, 7), FieldLayout("born", 64, 10)), ("born",)),))

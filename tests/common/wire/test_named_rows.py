@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing import open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty, Side

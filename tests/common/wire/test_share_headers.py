@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty, Side

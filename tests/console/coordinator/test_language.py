@@ -16,7 +16,7 @@ from gemel.common.specification import load_specification, specification_notes
 from gemel.common.specification.notes.modes import SENT
 from gemel.console.coordinator.ending_pages import erasure_kept, erasure_lost
 from gemel.console.coordinator.project_words import described, row
-from gemel.console.web import opening
+from gemel.console.web import application
 from gemel.console.web.specification_words import specification_shown
 from gemel.coordinator.client.run_progress import STAGE_WORDS
 from gemel.protos.linkage.v1 import project_pb2
@@ -36,7 +36,7 @@ FIELDS = {word for field in SPEC.fields for side in Side for word in (field.name
 @pytest.fixture
 def marks(monkeypatch: pytest.MonkeyPatch) -> Marks:
     catalogue = Marks()
-    monkeypatch.setattr(opening, "console_language", {"de": marking(catalogue)}.__getitem__)
+    monkeypatch.setattr(application, "console_language", {"de": marking(catalogue)}.__getitem__)
     return catalogue
 
 

@@ -10,15 +10,14 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.alice.commands import app as alice_app
+from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Party, Side
 from gemel.common.specification import load_specification, specification_digest
-from gemel.console.custodian import measurements
-from gemel.console.custodian.leaving import in_units, messages
-from gemel.console.custodian.project_pages import seen_share
+from gemel.console.custodian import leakage_pages
+from gemel.console.custodian.project_pages import in_units, messages, seen_share
 from gemel.console.custodian.project_words import described, rows
-from gemel.console.web.listing import listed
+from gemel.console.web.listing import paged
 from gemel.console.web.pages import Pages
 from gemel.custodian.service import CustodianService
 from gemel.custodian.steps.run_provenance import run_provenance
@@ -192,9 +191,9 @@ def test_a_measurement_that_fails_says_why_and_one_is_made_at_a_time(make_world)
 def test_a_measurement_that_is_ended_is_gone(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make_world(approve=False)
     began = []
-    begin = measurements.Measurements.begin
+    begin = leakage_pages.Measurements.begin
     monkeypatch.setattr(
-        measurements.Measurements, "begin", lambda self, *given: (begin(self, *given), began.append(self))[0]
+        leakage_pages.Measurements, "begin", lambda self, *given: (begin(self, *given), began.append(self))[0]
     )
     with running(world.alice), served(world.alice) as console:
         waiting(world)
@@ -227,7 +226,7 @@ def test_two_hundred_projects_have_those_first_that_wait_for_the_operator() -> N
         operator_pb2.CustodianProject(project=f"p-{n:03}", state=states[n % 3], waits_for_operator=n % 3 == 1)
         for n in range(200)
     ]
-    first = listed(rows(projects, ALICE), {}, "/")  # type: ignore[arg-type]
+    first = paged(rows(projects, ALICE), {}, "/")  # type: ignore[arg-type]
     assert (first["first"], first["last"], first["found"], first["pages"]) == (1, 25, 200, 8)
     assert {row["state"] for row in first["rows"]} == {"waits for you"}
 
@@ -290,11 +289,11 @@ def test_a_share_is_shown_in_counts(tmp_path) -> None:
 
 def test_it_listens_on_loopback_only_and_with_the_own_keys(make_world) -> None:
     world = make_world(approve=False)
-    result = CliRunner().invoke(alice_app, ["console", "--config", str(world.bob.config)])
+    result = CliRunner().invoke(app, ["alice", "console", "--config", str(world.bob.config)])
     assert isinstance(result.exception, GemelError)
     assert result.exception.code is ErrorCode.CERTIFICATE
-    typed = ["console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
-    result = CliRunner().invoke(alice_app, typed)
+    typed = ["alice", "console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
+    result = CliRunner().invoke(app, typed)
     assert isinstance(result.exception, GemelError)
     assert "listens on loopback only" in str(result.exception)
 

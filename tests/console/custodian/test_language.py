@@ -11,9 +11,9 @@ from gemel.common.language import in_language
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification, specification_notes
 from gemel.common.specification.notes.modes import SENT
-from gemel.console.custodian.leaving import in_units, messages
+from gemel.console.custodian.project_pages import in_units, messages
 from gemel.console.custodian.project_words import described, rows
-from gemel.console.web import opening
+from gemel.console.web import application
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.common.language.pseudo import Marks, marking, unmarked, without
 from tests.console.custodian.served import served
@@ -30,7 +30,7 @@ COLUMNS = {
 
 def test_no_page_has_a_word_outside_of_messages(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
     marks = Marks()
-    monkeypatch.setattr(opening, "console_language", {"de": marking(marks)}.__getitem__)
+    monkeypatch.setattr(application, "console_language", {"de": marking(marks)}.__getitem__)
     world = make_world(approve=False)
     config = world.alice.config
     config.write_text(f"{config.read_text()}\nlanguage: de\n")

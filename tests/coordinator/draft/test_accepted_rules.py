@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, Specification, dump_specification, load_specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files

@@ -23,11 +23,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
-from gemel.common.keys.identity import Identity, PublicIdentity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity
 from gemel.common.keys.suite import Suite
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.wrapping import WrappingKeys
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import MESSAGE_LIMIT, Confirmation, Offer, Terms

@@ -17,7 +17,7 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
 from gemel.common.specification import Specification, load_specification
-from gemel.common.specification.model.padding import Padding
+from gemel.common.specification.model.blocking import Padding
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.dummies import Draws, excess_agreement
 from gemel.custodian.encoding.padding import min_size, padded_size, rows_of_rules

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.custodian.cleaning import Profile
 from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.streamed import Records

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.keys.assessment_keys import AssessmentKeys
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures import FieldSignatures
 from gemel.common.specification import load_specification
 from gemel.custodian.leakage.block_model import KeyLikelihood

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
-from gemel.common.specification.model.categorisation import category_of
+from gemel.common.specification.model.variables import category_of
 from gemel.risk.keyvars.environment import Environment
 from gemel.risk.keyvars.insertion import insert
 from gemel.risk.keyvars.linkage import common_categories

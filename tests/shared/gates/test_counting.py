@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
 from gemel.shared.gates.bit_slices import difference_slices, rows_of, slices_of
-from gemel.shared.gates.circuits import all_ones, lockstep
-from gemel.shared.gates.counting import adder_plan, at_most, counted, less_than
+from gemel.shared.gates.counting import adder_plan, all_ones, at_most, counted, less_than, lockstep
 from gemel.shared.session.local_session import local_parties, together
 from tests.shared.gates.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
 

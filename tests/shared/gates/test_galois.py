@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.shared.gates.galois import MODULUS, combination, inner, product
+from gemel.shared.gates.pair_tags import MODULUS, combination, inner, product
 
 ELEMENTS = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2, 2**63, 2**64 - 1])
 

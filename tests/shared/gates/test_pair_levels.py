@@ -10,9 +10,8 @@ from gemel.carole.comparison.thresholds import disagreement_limits
 from gemel.common.signatures.row_words import RowWords
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.shared.gates.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison
-from gemel.shared.gates.output_slices import output_slices
+from gemel.shared.gates.output_slices import SlicedPairs, output_slices
 from gemel.shared.gates.pair_levels import compare_pairs, presence_of_rows, rows_of
-from gemel.shared.gates.sliced_pairs import SlicedPairs
 from gemel.shared.session.local_session import local_parties, together
 from tests.shared.gates.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
 

@@ -18,9 +18,8 @@ from scipy.stats import binomtest, chisquare
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import ComputeParty
 from gemel.shared.gates import pair_tags, permutation
-from gemel.shared.gates.galois import inner
 from gemel.shared.gates.gates import Shared, Words
-from gemel.shared.gates.pair_tags import check_tags, inner_products, tagged
+from gemel.shared.gates.pair_tags import check_tags, inner, inner_products, tagged
 from gemel.shared.gates.party import Party
 from gemel.shared.gates.permutation import permuted
 from gemel.shared.session.local_session import LocalChannel, LocalParty, Parties, local_parties, together

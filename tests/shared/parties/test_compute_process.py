@@ -24,10 +24,8 @@ from gemel.carole.service.own_service import OwnAddress, OwnService
 from gemel.carole.store.runs import Lease
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
-from gemel.common.keys.identity import Identity
+from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.identity_key import IdentityKey
-from gemel.common.keys.signing_purpose import SigningPurpose
 from gemel.common.parties import ComputeParty, Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members

@@ -24,8 +24,8 @@ from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.shared.gates.party import Party
 from gemel.shared.gates.vouched_openings import Opening
-from gemel.shared.run.comparing import compare_opened
 from gemel.shared.run.job import Led, RowParts, Terms, assist, lead
+from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.local_session import local_parties, together
 from tests.carole.engine.progress import quiet
 from tests.specifications import heading

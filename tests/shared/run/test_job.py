@@ -14,8 +14,8 @@ from gemel.common.parties import ComputeParty, Side
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.shared.gates.party import Party
-from gemel.shared.run.comparing import compare_opened
 from gemel.shared.run.job import Terms, assist, check_places, lead, packed_places, unpacked_places
+from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.local_session import local_parties, together
 from tests.shared.run.both_modes import (
     EVERY_FEATURE,

@@ -10,7 +10,7 @@ import pytest
 from gemel.common.parties import ComputeParty
 from gemel.common.signatures.layout import GROUPS, group_rows
 from gemel.common.specification import Specification
-from gemel.shared.run.openings import AGREEMENT, CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
+from gemel.shared.run.opened_levels import AGREEMENT, CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
 from tests.shared.run.both_modes import EVERY_FEATURE, HIDDEN, both_modes
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "shared-mode.md"

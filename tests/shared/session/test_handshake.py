@@ -9,8 +9,7 @@ import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame, unframe
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.identity_key import IdentityKey
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty
 from gemel.shared.session.handshake import _PARTS, Handshake, SessionMember, SessionTerms
