@@ -16,7 +16,7 @@ from benchmarks._chaos_site import Site
 from gemel.carole.configuration import CaroleConfiguration, load_carole
 from gemel.carole.store import audit
 from gemel.carole.store.database import Database
-from gemel.carole.store.release_record import COUNTS
+from gemel.carole.store.releases import COUNTS
 from gemel.carole.store.tables import payloads, results
 from gemel.common.audit import AuditEntry
 

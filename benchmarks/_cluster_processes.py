@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gemel.carole.cluster.certificates import make_certificates
 from gemel.carole.cluster.cluster_units import cluster_units
 from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.cluster.tls import make_certificates
 from gemel.carole.engine import Resources
 from gemel.common.keys.vault import WrappingKeys
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gemel.carole.engine import Contribution
-from gemel.carole.projects import Grant, KeyReport, Policy
+from gemel.carole.projects.project import Grant, KeyReport, Policy
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.registry import NewProject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.fixed_fields import fixed_fields
 from gemel.common.signatures.known_layout import known_layouts

@@ -24,12 +24,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-meta = Table(
-    "meta",
-    metadata,
-    Column("key", String(32), primary_key=True),
-    Column("value", BigInteger, nullable=False),
-)
+meta = Table("meta", metadata, Column("key", String(32), primary_key=True), Column("value", BigInteger, nullable=False))
 """`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
 transaction which writes draws; `payloads` the number of the newest payload; `notified` the last audit entry of which
 people are notified; `clock` the newest time at which Carole served."""

@@ -39,7 +39,7 @@ BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
     "analysing": "tests/coordinator/analysis/test_analysing.py",
-    "audit-log": "tests/carole/store/test_audit_export.py",
+    "audit-log": "tests/carole/store/test_audit.py",
     "certificates": "tests/deploy/test_own_pki.py",
     "cluster": "tests/deploy/test_cluster.py",
     "draws": "tests/coordinator/commands/test_draws.py",
