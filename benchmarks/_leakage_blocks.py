@@ -11,8 +11,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
-from benchmarks._leakage_joins import recognised_groups, shared_rows, size_alignment
+from benchmarks._leakage_joins import (
+    embedded_alignment,
+    nearest_rows,
+    recognised_groups,
+    row_embedding,
+    shared_rows,
+    size_alignment,
+)
 from benchmarks._leakage_study import ABOVE_CHANCE, MAXIMUM, NAMES, OVERLAPS, Line, Study
 from gemel.common.signatures import SignatureSet
 from gemel.common.specification import BlockingKey, BlockingRule, Specification

@@ -65,13 +65,7 @@ def honest(seed: int, sampled: float = 0.05, duplicates: float = DUPLICATES) -> 
 
 
 def probed(
-    files: Files,
-    attribute: str,
-    seed: int,
-    *,
-    people: int = PROBED,
-    copies: int = COPIES,
-    also: Sequence[str] = (),
+    files: Files, attribute: str, seed: int, *, people: int = PROBED, copies: int = COPIES, also: Sequence[str] = ()
 ) -> Probed:
     """Bob's file with near-copies of people of whom he has no record, and Alice has."""
     rng = np.random.default_rng([seed, 7])

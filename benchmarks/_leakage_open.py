@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks._leakage_embedding import embedded_alignment
-from benchmarks._leakage_joins import dictionary_attack, joined_rows
+from benchmarks._leakage_joins import dictionary_attack, embedded_alignment, joined_rows
 from benchmarks._leakage_study import MAXIMUM, NAMES, OVERLAPS, READS, Line, Study
 from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.common.parties import Side

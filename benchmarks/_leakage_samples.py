@@ -27,12 +27,11 @@ from gemel.custodian.tokens import tokenise
 ATTACKED = 1280
 """Values of each field attacked, in whole groups."""
 
-FORMER_ROWS, FORMER_SAMPLES = 2_000, 6
-"""Values of a former release's sample, under one key; and samples attacked: of some nearly all is read, of others
-nothing."""
+ROWS_UNDER_ONE_KEY, SAMPLES_UNDER_ONE_KEY = 2_000, 6
+"""Values of a sample not cut into groups; and samples attacked: of some nearly all is read, of others nothing."""
 
 READ = {"given_name": 0.75, "surname": 0.27}
-"""Required of the attack on those: the shares that were found when they were sent."""
+"""Required of the attack on those, or it would show nothing of smaller groups."""
 
 PATIENTLY = 3_200
 """Values of each field attacked by the slower attack."""
@@ -43,7 +42,7 @@ many candidates, which half as many show as well."""
 
 
 def samples(study: Study) -> Iterator[Line]:
-    """What was sent formerly, what is sent, and what larger groups or longer signatures would give away."""
+    """Samples under one key, the groups that are sent, and what larger groups or longer signatures would give away."""
     for field in NAMES:
         yield under_one_key(study, field)
     yield from as_sent(study)
@@ -54,13 +53,13 @@ def samples(study: Study) -> Iterator[Line]:
 def under_one_key(study: Study, name: str) -> Line:
     """The positive control."""
     public, begin = study.public[name], time.monotonic()
-    sent = [_signed(study, study.drafted.field(name), FORMER_ROWS, 1024) for _ in range(FORMER_SAMPLES)]
+    sent = [_signed(study, study.drafted.field(name), ROWS_UNDER_ONE_KEY, 1024) for _ in range(SAMPLES_UNDER_ONE_KEY)]
     guesses = np.concatenate([similarity_graph_alignment(view, public).guesses for view, _ in sent])
     truth = np.concatenate([public.places(values) for _, values in sent])
     found = score("", name, guesses, truth, np.concatenate([view.counts for view, _ in sent]), 0)
     what = (
-        f"{name}, {FORMER_SAMPLES} samples of {FORMER_ROWS:,} values under one key, as formerly sent: counts and"
-        " similarities"
+        f"{name}, {SAMPLES_UNDER_ONE_KEY} samples of {ROWS_UNDER_ONE_KEY:,} values under one key (not what is sent):"
+        " counts and similarities"
     )
     return Line.of(what, found, minimum=READ[name], seconds=time.monotonic() - begin)
 

@@ -373,7 +373,7 @@ def _leakage(app: typer.Typer, party: Party) -> None:
     @app.command()
     def leakage(
         specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-        records: Annotated[Path, typer.Option(help="Your file, of any kind in docs/custodian.md.")],
+        records: Annotated[Path, typer.Option(help="Your file, of any kind in docs/records.md.")],
         details: Annotated[
             bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,

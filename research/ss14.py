@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from benchmarks._options import study_options
 from gemel.carole.comparison.levels import level_table
 from gemel.carole.comparison.strings import levels_of, similarity_table
 from gemel.carole.evaluation.classes import TiedClasses
@@ -32,7 +31,7 @@ from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.signing import canonical
 from gemel.custodian.tokens import tokenise
-from research import PAGES
+from research import PAGES, study_options
 from research._jaccard import agreeing_bits, estimate
 
 RECORDS, FROM_A, FROM_B = 1000, 700, 400

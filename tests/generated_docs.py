@@ -13,7 +13,7 @@ from gemel.common.documents.reference import reference
 from gemel.common.documents.result_warning import warnings_tables
 from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.specification.text.reference import specification_reference
-from gemel.party.calls import TYPES
+from gemel.party.comparison import TYPES
 from tests.command_reference import commands_reference
 from tests.drawn_docs import DRAWINGS
 

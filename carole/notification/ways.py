@@ -1,4 +1,7 @@
-"""An end to what a receiver could draw out for ever: a time of silence bounds a single read, and not all of them."""
+"""The ways by which a message is sent: `email`, `webhook` and `command`, each with an end to what could last for ever.
+
+A time of silence bounds a single read, and not all of them: a receiver is cut off.
+"""
 
 from __future__ import annotations
 

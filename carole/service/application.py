@@ -18,7 +18,7 @@ from gemel.carole.service.computation import Computation
 from gemel.carole.service.context import Limits, ServiceContext, record_members, refuse_reused_names
 from gemel.carole.service.coordination import Coordination
 from gemel.carole.service.custody import Custody
-from gemel.carole.service.doors import Analysis, Auditing, Restoration
+from gemel.carole.service.exchange import Analysis, Auditing, Restoration
 from gemel.carole.service.metrics import CaroleMetrics
 from gemel.carole.service.stewardship import Stewardship
 from gemel.carole.service.supervisor import Supervisor, log_swept

@@ -1,4 +1,4 @@
-"""The context of all servicers, and the checks of identifiers that every call begins with."""
+"""The context of all servicers, the checks of identifiers that every call begins with, and the members' list."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from grpc import ServicerContext
 
 from gemel.carole.projects.project import Grant, Policy, Project
 from gemel.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
-from gemel.carole.service.doors import fetch_artifact, put_artifact, require_analysts
+from gemel.carole.service.exchange import fetch_artifact, put_artifact, require_analysts
 from gemel.carole.service.stewardship import hand_over, hand_over_to_wire, require_stewards, steward_names, take_over
 from gemel.carole.service.wire import new_epoch_to_wire, newest_first, run_to_wire, status_to_wire
 from gemel.carole.store.registry import FormerProjects, NewProject

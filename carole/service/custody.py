@@ -9,7 +9,7 @@ from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import KeyReport, MessageKind, Project
 from gemel.carole.projects.tasks import Task, TaskKind, choose
 from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
-from gemel.carole.service.doors import (
+from gemel.carole.service.exchange import (
     acknowledge_variables,
     fetch_artifact,
     fetch_variables,

@@ -216,7 +216,7 @@ class Worker:
     def _link(self, lease: Lease) -> None:
         from gemel.carole.service.computing import GaveWayError
         from gemel.carole.service.ending import RunWork
-        from gemel.carole.service.resolving import carry_out
+        from gemel.carole.service.linking import carry_out
 
         log.info("run started", project=lease.project, attempt=lease.attempt)
         started = time.monotonic()

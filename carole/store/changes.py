@@ -3,7 +3,7 @@
 What an operation of `projects.operations` changes in a `Project` is written here, with its audit entries, in one
 transaction. What a `Project` does not hold (a run's lease, an upload's chunks, a share) is written by the caller, in
 the same transaction. The keys of erased payloads are destroyed in it, with an entry that proves it, and their files
-removed after it; what a kill leaves of these, `sweeping` removes.
+removed after it; what a kill leaves of these, `retention` removes.
 """
 
 from __future__ import annotations

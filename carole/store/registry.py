@@ -1,4 +1,4 @@
-"""Projects: their creation, consents, agreement messages and key reports, and their end."""
+"""Projects: their creation, consents, agreement messages and key reports, owners, and their end."""
 
 from __future__ import annotations
 

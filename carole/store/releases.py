@@ -1,7 +1,7 @@
 """What was released: every release of the same custodians, in whatever project, and the counts that are kept of it.
 
 A release leaves a row in the transaction that makes it. Its counts, in the form of `released_counts` of the
-assessment, are a payload under a key of its own. That key outlives the project (see `release_record`), and is
+assessment, are a payload under a key of its own. That key outlives the project, and is
 destroyed by `retention` when the days are over that the specification gives them.
 
 A store that was put back has lost the releases since its backup. Of those that a party names when it accepts the

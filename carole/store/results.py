@@ -65,7 +65,7 @@ class _OfRuns:
         """Write contents whole to the disk; the yielded function names them in the transaction that makes them count.
 
         Every key is made in a transaction that holds the run, so that none comes into being once its project is erased.
-        If the block ends with an error, nothing of the contents is left; if the worker is killed, `sweeping` erases
+        If the block ends with an error, nothing of the contents is left; if the worker is killed, `retention` erases
         what it has left as soon as the run is no longer its own. Until they are named the payloads stand under the name
         of `writer`, the worker.
         """

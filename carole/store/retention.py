@@ -1,4 +1,4 @@
-"""Retention: uploads, results and the counts of releases are erased when the specification's days are over."""
+"""What is due is erased when the specification's days are over, and what a kill has left unfinished is swept."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
     if columns is None or any(name.startswith(IDENTIFIER) for name in columns):
         available += [IDENTIFIER + system for system in _systems(path)]
     chosen = available if columns is None else columns
-    require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/custodian.md")
+    require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/records.md")
     cells: list[list[str | None]] = [[] for _ in chosen]
     positions: list[int] = []
     for number, patient in _patients(path):

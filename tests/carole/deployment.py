@@ -20,7 +20,7 @@ from gemel.carole.engine.run.resources import Resources
 from gemel.carole.service.application import Application
 from gemel.carole.service.computation import Computation
 from gemel.carole.service.ending import RunWork
-from gemel.carole.service.resolving import carry_out
+from gemel.carole.service.linking import carry_out
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise

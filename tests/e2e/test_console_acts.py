@@ -1,7 +1,7 @@
 """The consoles of a coordinator and of a second steward in Chromium: what hands over, erases, begins again and signs.
 
 One Carole in this process; the custodians' part is played by their messages, so that each page is there when it is
-looked at. `CONSOLE_SCREENSHOTS=docs` writes the pictures of docs/console-pages.md.
+looked at. `CONSOLE_SCREENSHOTS=docs` writes the pictures of docs/console.md.
 """
 
 from __future__ import annotations

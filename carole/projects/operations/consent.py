@@ -1,4 +1,7 @@
-"""Consents, agreement messages and key reports: what the parties agree on before anything is uploaded."""
+"""What the parties agree on before anything is uploaded, and who owns the project that they agree on.
+
+Consents, agreement messages and key reports; new epochs; a project's way from one coordinator to another.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contributions: started, committed, and erased when they expire."""
+"""Contributions: started, committed, erased when they expire, and withdrawn by a custodian that declines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: requested, taken, failed, and finished: released, held or refused according to the policy."""
+"""Runs: requested, taken, waiting for other parties, failed, and finished: released, held or refused by the policy."""
 
 from __future__ import annotations
 

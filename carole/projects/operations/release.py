@@ -1,4 +1,4 @@
-"""After the release: acknowledgements, and the end of the project."""
+"""From a held result to the end of a project: stewards' decisions, shares, granted columns, restored logs, erasure."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class EncryptedPayloads:
     ) -> None:
         """Write the rows of a payload that is complete on the disk: it counts from the commit on.
 
-        `randomised`: whether its digest confirms no guess, so that the root may rest in the clear (`resting_digests`).
+        `randomised`: whether its digest confirms no guess, so that the root may rest in the clear.
         """
         rows = [{"payload": payload, **vars(chunk)} for chunk in written]
         if rows:

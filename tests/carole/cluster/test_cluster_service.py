@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks._cluster_processes import ClusterProcesses
+from benchmarks.cluster import ClusterProcesses
 from gemel.carole.projects.project import RunState
 from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor

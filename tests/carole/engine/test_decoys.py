@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks import claimed
-from benchmarks._built_files import BuiltFiles, built_files, built_plan, with_built_decoys
+from benchmarks.claimed import BuiltFiles, built_files, built_plan, with_built_decoys
 from benchmarks.modes import people
 from gemel.carole.engine import Linkage, LinkagePlan, Resources, compare, link
 from gemel.carole.engine.decision.decoy_pairs import DecoyPairs, records_and_decoys

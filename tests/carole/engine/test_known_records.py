@@ -25,8 +25,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.common.specification import encoding_digest
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import KEY
+from gemel.coordinator.demonstration.people.insured import KEY, driver_network
 from gemel.custodian.encoding.categories import labels_by_code
 from gemel.custodian.encoding.known_records import known_set
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared

@@ -377,14 +377,16 @@ COARSENED = """\
 """
 
 
+@pytest.mark.parametrize("killed", [pytest.param(True, marks=pytest.mark.long), False], ids=["killed", "at once"])
 def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_again(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, killed: bool
 ) -> None:
     monkeypatch.setitem(globals(), "TEXT", TEXT.replace("  on_breach: hold\n", COARSENED))
     text = contributed(carole, "0.03", monkeypatch)
     spec = load_specification(text)
     run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
-    assert list(killed_at_each_point(carole, tmp_path, ("inside the transaction",)))
+    if killed:
+        assert list(killed_at_each_point(carole, tmp_path, ("inside the transaction",)))
     assert carole.store.runs.get("trial", run).state is RunState.QUEUED
     assert not {"assess", "hold", "release"} & set(actions(carole))
     taken = take(carole.store)

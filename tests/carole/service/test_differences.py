@@ -81,9 +81,14 @@ def entries(carole: Deployment, name: str, actions: Iterable[str]) -> dict[str, 
     return {entry.action: entry.details for entry, _ in found if entry.action in actions}
 
 
-def test_one_changed_record_in_another_project_is_found_and_held_and_the_same_data_are_not(
+def test_one_changed_record_in_another_project_is_found_and_held(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    held_for_a_changed_record(deployment, monkeypatch)
+
+
+def held_for_a_changed_record(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The run of a second project, held beside the first one's release."""
     first = run(deployment, monkeypatch, "first")
     assert deployment.store.projects.get("first").state is State.RELEASED
 
@@ -105,7 +110,14 @@ def test_one_changed_record_in_another_project_is_found_and_held_and_the_same_da
     assert (found["assess"]["releases_compared"], found["assess"]["differences"]) == (1, 1.0)
     assert f"run {first} of project first" in found["hold"]["reason"]
     assert "2 cells differ by one or two people" in found["hold"]["reason"]
+    return second
 
+
+@pytest.mark.long
+def test_the_same_data_in_a_third_project_are_not_held_and_then_stop_the_second_ones_release(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = held_for_a_changed_record(deployment, monkeypatch)
     # The erasure of the first changes nothing; that what is not released is no release.
     deployment.store.projects.erase("first", deployment.parties.members.named("coordinator").role, "coordinator")
     again = run(deployment, monkeypatch, "third")

@@ -22,7 +22,7 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
-from gemel.coordinator.client.client_configuration import steward_template, template
+from gemel.coordinator.client.client_configuration import template
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
 from tests.carole.deployment import (
     DIGEST,
@@ -76,11 +76,10 @@ def listed(made: Deployment, *without: str) -> None:
 def types(made: Deployment, party: str, *words: str) -> str:
     """What a command prints, typed by a coordinator or a steward."""
     role = made.parties.members.named(party).role
-    make = steward_template if role is Role.STEWARD else template
     folder = made.root / f"{party}-state"
     folder.mkdir(exist_ok=True)
     config = made.root / f"{party}.yaml"
-    config.write_text(make(made.address, keys=str(made.parties.parties[party].path), state=str(folder)))
+    config.write_text(template(made.address, keys=str(made.parties.parties[party].path), state=str(folder), role=role))
     group = "steward" if role is Role.STEWARD else "project"
     with wide_consoles():
         result = CliRunner().invoke(app, [group, *words, "--config", str(config)])

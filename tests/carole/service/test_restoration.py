@@ -23,7 +23,7 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role
 from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
-from gemel.coordinator.client.client_configuration import steward_template, template
+from gemel.coordinator.client.client_configuration import template
 from gemel.protos.linkage.v1 import restoration_pb2, restoration_pb2_grpc
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment
 from tests.carole.refusals import refused
@@ -34,9 +34,8 @@ HAND = "the audit log is shorter than the one seen before"
 
 def configured(deployment: Deployment, party: str) -> Path:
     """The configuration of a party; it has seen what it had seen."""
-    make = steward_template if party == "steward" else template
     config = deployment.root / f"{party}.yaml"
-    config.write_text(make(deployment.address, keys=str(deployment.parties.parties[party].path)))
+    config.write_text(template(deployment.address, keys=str(deployment.parties.parties[party].path), role=Role(party)))
     return config
 
 
@@ -94,7 +93,7 @@ def test_a_copy_put_back_by_hand_is_noticed_declared_and_accepted(rolled_back: D
         assert "`gemel carole declare-restored`" in str(error)
         assert "accept-restore PROJECT" in str(error)
     undeclared = refused(ErrorCode.NOT_FOUND, lambda: types(rolled_back, "project", "accept-restore", "trial", "--yes"))
-    assert "`gemel carole declare-restored`" in undeclared
+    assert "`gemel carole declare-restored`" in str(undeclared)
     declare(rolled_back)
     error = refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "status"))
     assert "Carole's store was restored from a backup" in str(error)

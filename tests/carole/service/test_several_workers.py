@@ -25,13 +25,13 @@ SLOW, QUICK = "slow", ("quick-1", "quick-2", "quick-3")
 STANDS = """\
 # The worker, which stands still when it has begun a run of the project `slow`.
 import os, signal, sys
-from gemel.carole.service import resolving, worker
-real = resolving.carry_out
+from gemel.carole.service import linking, worker
+real = linking.carry_out
 def carry_out(work):
     if work.lease.project == "slow":
         os.kill(os.getpid(), signal.SIGSTOP)
     return real(work)
-resolving.carry_out = carry_out
+linking.carry_out = carry_out
 sys.exit(worker.main(sys.argv[1:]))
 """
 

@@ -212,15 +212,15 @@ STOPS = """\
 # The worker, which stands still when it has begun a run, the first time.
 import os, signal, sys
 from pathlib import Path
-from gemel.carole.service import resolving, worker
-real = resolving.carry_out
+from gemel.carole.service import linking, worker
+real = linking.carry_out
 def carry_out(work):
     marker = Path(sys.argv[0]).with_name("stopped")
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGSTOP)
     return real(work)
-resolving.carry_out = carry_out
+linking.carry_out = carry_out
 sys.exit(worker.main(sys.argv[1:]))
 """
 

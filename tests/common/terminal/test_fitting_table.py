@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-import alice
+from gemel.alice import PARTY as ALICE
 from gemel.common.terminal.fitting_table import FittingTable
 from gemel.coordinator.client import terminal
 from gemel.custodian.cleaning import clean, profile_table
@@ -35,7 +35,7 @@ def custodian() -> list[str]:
     project.blocking_error, project.results = ERROR, f"/srv/{LONG}/results [1]"
     status = operator_pb2.StatusResponse(carole="carole.example:7443", connected=True, projects=[project])
     status.identity_fingerprint = DIGEST
-    screen.show_status(status, alice.PARTY)
+    screen.show_status(status, ALICE)
     return [LONG, *ERROR.split(), DIGEST, "1,234,567", "contribute", "[1]"]
 
 

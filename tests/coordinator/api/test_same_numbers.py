@@ -16,8 +16,7 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.disclosure import with_policy
-from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.coordinator.demonstration.people.insured import insured_specification, with_policy, with_traits
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import WRITTEN, rehearse_into

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
 from benchmarks._leakage_joins import (
     dictionary_attack,
+    embedded_alignment,
     joined_rows,
+    nearest_rows,
     recognised_groups,
+    row_embedding,
     shared_rows,
 )
 from gemel.common.keys.derivation import Purpose, Seed, derive
