@@ -35,7 +35,7 @@ from gemel.coordinator.client.client_configuration import template as coordinato
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess, make_store
-from gemel.custodian.templates import custodian_yaml
+from gemel.custodian.joining import custodian_yaml
 
 CUSTODIANS = {Side.ALICE: ALICE, Side.BOB: BOB}
 SERVICES = ("carole", "alice", "bob")

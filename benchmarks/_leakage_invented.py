@@ -27,7 +27,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.assessment import NEAR_COPIES
 from gemel.coordinator.demonstration.people import two_files
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 Files = Mapping[Side, pl.DataFrame]

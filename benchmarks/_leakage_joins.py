@@ -37,14 +37,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 
 from gemel.common.keys.derivation import FieldKeys
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.leakage.chaining import Joins, offsets
+from gemel.custodian.leakage.held_back import Joins, offsets
 from gemel.custodian.leakage.pairs import paired_signatures
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.similarity_graph import grow, grown_anchors, growth_rounds, one_to_one
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 
 _LARGEST_GROUP = 4

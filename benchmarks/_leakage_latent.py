@@ -26,7 +26,7 @@ from gemel.carole.engine.latent.reported_joint import reported_joint
 from gemel.common.parties import Side
 from gemel.common.specification import ReleaseSpec, Requested
 from gemel.coordinator.demonstration.people.insured import KEY
-from gemel.custodian.leakage.category_codes import margin_alignment, unique_rows
+from gemel.custodian.leakage.across import margin_alignment, unique_rows
 from gemel.risk.models import JointDistribution
 
 GRANTED = ReleaseSpec(joint="bob")

@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 
 from benchmarks._leakage_study import ABOVE_CHANCE, NAMES, Line, Study
 from gemel.common.keys.derivation import Purpose, derive
-from gemel.common.signatures import FieldSignatures
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import FieldSpec
 from gemel.custodian.encoding.columns import file_order
+from gemel.custodian.encoding.file_records import HeldRecords
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.encoding.padding import RuleRows
-from gemel.custodian.encoding.records import encode_rows
+from gemel.custodian.encoding.records import Encoding
 from gemel.custodian.encoding.samples import grouped
-from gemel.custodian.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
+from gemel.custodian.leakage.block_model import block_likelihood
+from gemel.custodian.leakage.block_view import attack_by_size
 from gemel.custodian.leakage.leakage_assessment import MIN_VALUES, group_alignment, groups_view
-from gemel.custodian.leakage.own_file import public_values, truth_of
+from gemel.custodian.leakage.own_whole import public_values, truth_of
+from gemel.custodian.leakage.recovery import score
+from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
+from gemel.custodian.leakage.view import FieldView
 from gemel.custodian.tokens import tokenise
 
 ATTACKED = 1280
@@ -69,10 +73,9 @@ def as_sent(study: Study) -> Iterator[Line]:
     order = study.rng.permutation(study.n)
     columns = {name: column.gather(order) for name, column in study.columns.items()}
     spec = study.specified()
-    sent = encode_rows(
-        RuleRows(columns, {}, study.n), spec, study.fresh_seed(), 1, noise=study.fresh_noise(), shuffle=file_order
-    )
-    (part,), rows = sent.sets, grouped(study.n, lambda _: file_order(study.n)).ravel()
+    encoding = Encoding(spec, study.fresh_seed(), 1, study.fresh_noise(), shuffle=file_order)
+    part = encoding.samples(HeldRecords(columns))
+    rows = grouped(study.n, lambda _: file_order(study.n)).ravel()
     for field in spec.fields:
         public = study.public.get(field.name) or public_values(columns[field.name], field, study.rng)
         assert public is not None

@@ -48,7 +48,7 @@ from gemel.coordinator.demonstration.people import corrupt
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import padded_size
 from gemel.custodian.leakage.fingerprint_model import FingerprintModel
-from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.own_whole import clear_values
 from gemel.custodian.leakage.pairs import ABSENT, fingerprints_of_signatures, paired_signatures, paired_values
 from gemel.custodian.leakage.recognition import recognise
 from gemel.shared.gates.output_bits import ComparedField, PairComparison

@@ -34,7 +34,7 @@ from gemel.common.pki.provisioning import PARTIES
 from gemel.common.rpc.access import OWN_PROTOCOL
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
-from gemel.common.signatures import layout_of
+from gemel.common.signatures.signature_sets import layout_of
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.coordinator.client.coordinator_client import Coordinator

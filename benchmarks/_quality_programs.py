@@ -21,7 +21,7 @@ from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.fellegi_sunter import LinkPosterior, assigned
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 
 PEERS = ("splink", "recordlinkage")

@@ -24,7 +24,7 @@ from gemel.common.specification import FieldSpec, Specification
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.own_whole import clear_values
 from gemel.custodian.leakage.pairs import Fingerprints, fingerprints_in_clear
 from gemel.custodian.leakage.view import FieldView
 from gemel.shared.gates.output_bits import PairComparison

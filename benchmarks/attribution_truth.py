@@ -31,10 +31,10 @@ from gemel.carole.extended_latent import BayesFactors, ExtendedSettings, Values,
 from gemel.carole.extended_latent.estimation import estimate
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
-from gemel.common.specification import Specification, encoding_digest
+from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, driver_network, insured_specification
-from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.risk.models import JointDistribution, JointVariable
 
 ROLES = {
@@ -188,7 +188,7 @@ def _traits(n: int, rng: np.random.Generator) -> NDArray[np.int32]:
 def _codes(spec: Specification, place: int, traits: NDArray[np.int32]) -> NDArray[np.int32]:
     """People's true values of a variable in the codes of the custodians."""
     variable = spec.variables[place]
-    labels = labels_by_code(variable, spec.project, SEED, encoding_digest(spec), 1, spec.suite)
+    labels = Relabelling.of(spec, SEED, 1).labels(variable)
     network = driver_network()
     column = list(network.names).index(variable.name)
     code_of = np.array([labels.index(category) for category in network.categories[column]], dtype=np.int32)

@@ -32,7 +32,7 @@ from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
 
 RESOURCES = Resources(2 << 30, 2)

@@ -36,7 +36,7 @@ from gemel.coordinator.estimate.estimate import CaroleLimits, estimate_of_files
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from gemel.coordinator.truth_columns import Truth
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.leakage.leakage_assessment import assess
 
 GIB = 1 << 30

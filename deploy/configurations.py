@@ -21,7 +21,7 @@ from gemel.carole.configuration import template as carole_yaml
 from gemel.common.observability.settings import local
 from gemel.common.parties import Party, Role, Side
 from gemel.coordinator.client.client_configuration import template as coordinator_yaml
-from gemel.custodian.templates import custodian_yaml
+from gemel.custodian.joining import custodian_yaml
 
 ADDRESS = "carole:7443"
 """Carole's address: a name that DNS, /etc/hosts, compose or a cluster resolves."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gemel import risk as risk
-    from gemel.common.documents.provenance import read_provenance as read_provenance
+    from gemel.common.documents.document import read_provenance as read_provenance
     from gemel.common.errors import GemelError as GemelError
     from gemel.common.errors import GemelErrors as GemelErrors
     from gemel.common.specification import Specification as Specification
@@ -48,7 +48,7 @@ PUBLIC = {
     "draft": "gemel.coordinator.api.specifications",
     "join": "gemel.coordinator.analysis.linked_file",
     "link": "gemel.coordinator.api.linking",
-    "read_provenance": "gemel.common.documents.provenance",
+    "read_provenance": "gemel.common.documents.document",
 }
 """The public names, and the module that each is imported from when it is first used."""
 

@@ -23,8 +23,7 @@ from gemel.carole.comparison.kernels import (
 )
 from gemel.carole.comparison.strings import Comparator, levels_of, pair_similarities, similarity_table
 from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
-from gemel.common.signatures.signature_sets import FieldSignatures
-from gemel.common.signatures.values import unpack_values
+from gemel.common.signatures.signature_sets import FieldSignatures, unpack_values
 
 AnyComparator = Literal["jaccard", "jaro", "jaro_winkler"]
 """How two values of a field are compared: by signatures, or by the values themselves."""

@@ -35,7 +35,7 @@ from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.runs import Lease, OvertakenError
 from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.logging_setup import log
 from gemel.common.parties import Role, Side

@@ -39,8 +39,8 @@ from gemel.carole.service.computing import Computing, own_contribution
 from gemel.carole.service.ending import RunWork, end_run, granted_joint, relayed_shares, shares
 from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.wire.named_rows import SharedRows

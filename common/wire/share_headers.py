@@ -23,8 +23,7 @@ from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
 from gemel.common.signatures.layout import Layout, SetLayout
-from gemel.common.signatures.party_sets import ShareHeader
-from gemel.common.signatures.shared_words import SharedUpload
+from gemel.common.signatures.party_sets import SharedUpload, ShareHeader
 from gemel.common.wire.signed_form import Forged, SignedForm
 
 _SHARES = SignedForm(b"gemel shares 1\n", SigningPurpose.SHARES)

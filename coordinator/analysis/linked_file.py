@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gemel.common.documents.provenance import LINKED_FILES, Provenance, read_provenance
+from gemel.common.documents.document import LINKED_FILES, Provenance, read_provenance
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.records.registry import read_table
 from gemel.common.records.table import as_text, numbers_of
 from gemel.common.specification.model.section import folded_label
-from gemel.custodian.steps.coarsened_variables import COARSENING
+from gemel.custodian.steps.share import COARSENING
 
 if TYPE_CHECKING:
     from polars._typing import JoinStrategy

@@ -32,7 +32,7 @@ from gemel.carole.engine.resolution.resolution_request import ResolutionRequest,
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of, refuse_unidentified
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import ComputeParty, Side
@@ -41,13 +41,13 @@ from gemel.common.records.table import SourceTable, check_identifiers
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import VariableCodes
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.decoys import with_decoys
-from gemel.custodian.encoding.known_records import known_set
 from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.shared_in_memory import shared_in_memory
+from gemel.custodian.source.cleaned_file import compared_columns
 from gemel.custodian.source.known_file import read_known_files
-from gemel.custodian.source.reading import compared_columns
 from gemel.shared.gates.party import Party
 from gemel.shared.run.job import RowParts, Terms, assist, lead
 from gemel.shared.run.shared_files import compare_opened

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources
-from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import EvaluationDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import parameter
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
@@ -27,7 +27,7 @@ from gemel.coordinator.api.in_process import Keys, link_in_process
 from gemel.coordinator.api.specifications import AnySpecification, draft, specification_of, table_of
 from gemel.coordinator.rehearsal.link_truth import evaluate
 from gemel.coordinator.truth_columns import Truth
-from gemel.custodian.source.reading import compared_columns
+from gemel.custodian.source.cleaned_file import compared_columns
 
 if TYPE_CHECKING:
     import altair as alt

@@ -12,7 +12,7 @@ from typing import Self
 import polars as pl
 
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import LanguageCode
 from gemel.common.missing_module import missing_module

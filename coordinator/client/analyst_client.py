@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from gemel.common.documents.provenance import LINKED_FILES
+from gemel.common.documents.document import LINKED_FILES
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing_key import SealingKey
@@ -30,7 +30,7 @@ from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.coordinator.analysis.linked_file import JoinedShare, joined
 from gemel.coordinator.client.connection import client
 from gemel.coordinator.client.coordinator_client import listed
-from gemel.custodian.steps.run_provenance import run_provenance
+from gemel.custodian.steps.share import run_provenance
 from gemel.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
 
 

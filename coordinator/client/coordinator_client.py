@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gemel.common.audit.reason import normalized_reason
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity, SigningPurpose

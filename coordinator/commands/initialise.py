@@ -86,7 +86,7 @@ def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dic
     from gemel.common.keys.identity import in_groups
     from gemel.common.observability.settings import local
     from gemel.common.parties import Party
-    from gemel.custodian.templates import custodian_yaml
+    from gemel.custodian.joining import custodian_yaml
 
     def configure(_folder: PartyFolder, members: Members) -> dict[str, str]:
         peer = members.in_role(side.other.role).identity.fingerprint

@@ -20,9 +20,7 @@ import polars as pl
 
 from gemel.common.specification import KINDS
 from gemel.common.specification.model.defaults import DateOrder, Kind
-from gemel.custodian.cleaning.dates import parse_date
-from gemel.custodian.cleaning.definition import folded
-from gemel.custodian.cleaning.numerals import clean_number
+from gemel.custodian.cleaning.definition import clean_number, folded, parse_date
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")

@@ -34,7 +34,7 @@ from gemel.coordinator.draft.grown_file import grown
 from gemel.coordinator.draft.judged_rules import JudgedRules, keyed, measured_limits
 from gemel.coordinator.draft.shared_columns import identifier_of, text_of
 from gemel.coordinator.truth_columns import Truth
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.own_copies import own_copies
 from gemel.custodian.leakage_report import Gate
 

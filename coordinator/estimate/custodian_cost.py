@@ -15,8 +15,7 @@ from types import MappingProxyType
 import polars as pl
 
 from gemel.common.parties import Side
-from gemel.common.signatures.fixed_fields import fixed_fields
-from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.layout import Layout, fixed_fields
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import Tokenisation
 from gemel.custodian.encoding.expected_layout import FileCounts, expected_layout

@@ -24,7 +24,7 @@ from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.draft.grown_file import grown
 from gemel.coordinator.estimate.custodian_cost import CustodianCost, counted_tokens, custodian_cost, typical_tokens
 from gemel.coordinator.estimate.linkage_cost import LinkageCost, RulePairs, candidate_pairs, linkage_cost
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.expected_layout import bounded_counts, file_counts
 
 SHORTER = "use shorter signatures (`bits`), fewer rules or fewer fields"

@@ -18,7 +18,7 @@ from gemel.carole.evaluation import (
     quality,
 )
 from gemel.carole.evaluation.truth import UNKNOWN
-from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import EvaluationDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.records.registry import read_source

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.documents.evaluation_document import EvaluationDocument, SchemeResult
-from gemel.common.documents.statistics_document import Stage, StatisticsDocument, Timings
+from gemel.common.documents.linkage_document import EvaluationDocument, SchemeResult
+from gemel.common.documents.model_document import Stage, StatisticsDocument, Timings
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side

@@ -22,7 +22,7 @@ from gemel.carole.engine import Resources
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.linkage.one_file import Deduplication, deduplicate
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
@@ -31,7 +31,7 @@ from gemel.common.records.sources import Source
 from gemel.common.specification import Specification
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.source.reading import read_cleaned
+from gemel.custodian.source.cleaned_file import read_cleaned
 
 AT_HOME = ("version", "project", "mode", "custodians", "fields", "blocking", "swaps", "model", "links", "retention")
 """The sections of a specification that count where nothing leaves the machine."""

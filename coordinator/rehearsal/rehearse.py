@@ -18,8 +18,8 @@ from typing import Any
 
 import yaml
 
-from gemel.common.documents.provenance import LINKED_FILES
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.document import LINKED_FILES
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey

@@ -43,7 +43,8 @@ from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.transfer import Fetch
-from gemel.common.signatures import SignatureSet, layout_of, to_bytes
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 from gemel.common.wire.manifest import Manifest, manifest_to_wire

@@ -29,7 +29,7 @@ from gemel.coordinator.client.client_configuration import CoordinatorConfigurati
 from gemel.coordinator.client.client_configuration import template as client_template
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.custodian.configuration import load_custodian
-from gemel.custodian.templates import custodian_yaml
+from gemel.custodian.joining import custodian_yaml
 from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files
 from tests.e2e.deployment import people, specification
 

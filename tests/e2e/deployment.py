@@ -46,9 +46,9 @@ from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.custodian.configuration import load_custodian
+from gemel.custodian.joining import custodian_yaml
 from gemel.custodian.operator.control import Control
 from gemel.custodian.service import CustodianService
-from gemel.custodian.templates import custodian_yaml
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.ports import free_port
 

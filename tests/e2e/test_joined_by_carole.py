@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Side

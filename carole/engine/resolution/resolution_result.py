@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gemel.carole.engine.decision.coded_links import CodedLinks, Expected, check_coded
 from gemel.carole.engine.run.archive import Arrays, array_of, malformed, packed, unpacked
 from gemel.carole.engine.run.plan_parts import VariablePlan
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import GemelError, GemelErrors
 from gemel.common.parties import Side
 from gemel.risk.models import JointDistribution

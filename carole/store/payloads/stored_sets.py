@@ -21,6 +21,7 @@ from gemel.carole.store.tables import chunks
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.signatures.intervals import WHOLE, Interval
 from gemel.common.signatures.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
+from gemel.common.signatures.party_sets import check_shared_digests
 from gemel.common.signatures.payload import (
     counts_from_bytes,
     from_bytes,
@@ -28,7 +29,6 @@ from gemel.common.signatures.payload import (
     variable_bytes,
     variable_from_bytes,
 )
-from gemel.common.signatures.shared_words import check_shared_digests
 from gemel.common.signatures.signature_sets import SignatureSet, check_interval
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, chunk_size
 

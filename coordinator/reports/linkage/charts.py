@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.documents.evaluation_document import Curve
+from gemel.common.documents.linkage_document import Curve
 from gemel.common.documents.model_document import FieldParameters
 from gemel.common.language import clauses, gettext, ngettext
 from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL

@@ -6,8 +6,14 @@ from typing import Any
 
 import altair as alt
 
-from gemel.common.documents.evaluation_document import SchemeResult
-from gemel.common.documents.linkage_document import AtThreshold, BothUnlinkable, EffectOfValues, Example, ExplainedGroup
+from gemel.common.documents.linkage_document import (
+    AtThreshold,
+    BothUnlinkable,
+    EffectOfValues,
+    Example,
+    ExplainedGroup,
+    SchemeResult,
+)
 from gemel.common.documents.model_document import FieldParameters, History
 from gemel.common.language import clauses, gettext, listed, marked, named, written
 from gemel.coordinator.reports.linkage import wording

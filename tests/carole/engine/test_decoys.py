@@ -34,7 +34,7 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification.model.blocking import Padding
 from gemel.common.specification.model.schemes import QualitySpec
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet

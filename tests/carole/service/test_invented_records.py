@@ -19,7 +19,7 @@ from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, ha
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment

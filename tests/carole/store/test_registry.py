@@ -237,13 +237,13 @@ def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
     assert store.projects.get(PROJECT) == taken
     assert (taken.owner, taken.hand_over, taken.approvals[Role.COORDINATOR].member) == ("rival", None, "rival")
     shown = [(entry.actor, entry.action, entry.details.get("former")) for entry in store.audit.entries(PROJECT)]
-    assert shown[-2:] == [("coordinator", "hand-over", "coordinator"), ("rival", "take_over-over", "coordinator")]
+    assert shown[-2:] == [("coordinator", "hand-over", "coordinator"), ("rival", "take-over", "coordinator")]
     with refusal(ErrorCode.EXISTS, "belongs to another coordinator"):
         store.projects.create(NEW, "coordinator")
 
 
 def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(open_store: Reopen) -> None:
-    """The project has come back to its first owner: what that one signed once does not take_over it away again."""
+    """The project has come back to its first owner: what that one signed once does not take it away again."""
     store = open_store()
     keyed(store)
     first = offer(store, "coordinator", "rival")

@@ -22,7 +22,7 @@ from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import WRITTEN, rehearse_into
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.state.row_map import Keyring
 from gemel.custodian.steps.seed_agreement import SEED
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 

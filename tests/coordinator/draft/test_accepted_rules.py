@@ -17,7 +17,7 @@ from gemel.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
 from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
 from gemel.coordinator.draft.judged_rules import MARGIN, JudgedRules, KeyedGate, measured_limits
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
 

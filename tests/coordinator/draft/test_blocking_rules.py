@@ -8,7 +8,7 @@ from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.blocking_rules import CertainMatches
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 
 
 def test_certain_matches_are_matches_and_what_a_rule_alone_finds_is_counted() -> None:

@@ -16,7 +16,7 @@ from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.draft.column_pairs import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
 from gemel.coordinator.draft.shared_columns import MEANINGS, meaning_of, part_of_date
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 
 N, COMMON = 600, 150
 BORN = "date_of_birth"

@@ -27,7 +27,7 @@ from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.blocking_rules import count_pairs
 from gemel.coordinator.draft.specification_draft import ALL_PAIRS, draft, drafted_mode
 from gemel.coordinator.truth_columns import Truth
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 N = 400

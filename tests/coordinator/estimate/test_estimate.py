@@ -32,7 +32,7 @@ from gemel.coordinator.estimate.estimate import (
     refuse_exceeded,
 )
 from gemel.coordinator.estimate.linkage_cost import candidate_pairs
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.records import encode_records
 from gemel.shared.gates.pair_levels import compare_pairs

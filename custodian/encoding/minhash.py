@@ -1,10 +1,26 @@
-"""1-bit minwise signatures in bulk.
+"""Signatures: the 1-bit minwise hash of a value's tokens under a field's keys.
 
-Each distinct token is encrypted by AES once, many of them in one call (a new cipher object per token would
-cost five times the encryption), and its numbers are kept as a row; a compiled loop takes the running
-minimum over the rows of each value's tokens and packs the bits. Where there are too many distinct tokens for
-their rows to fit (whole values of a nearly unique field), the values are processed in chunks, with
-the rows of one chunk at a time.
+`fast` makes many of them in bulk, `fast` applies randomised response to their bits.
+
+A token's code enters with the digest of its block (zeros in open mode): AES-256 under k1 of the 8 bytes of
+the digest and the 8 of the code, of which the first 8 are kept, hides the token. AES-256 under k2 of those
+8 bytes and a counter of 8 gives four numbers of 32 bits; counters 0, 1, 2, ... give the token's M numbers,
+one per bit of the signature. Bit i of a value's signature comes from the smallest i-th number of its
+tokens, in the order of ``v >> 1``: it is ``v & 1`` there, a bit that does not affect the order [1]_ [2]_.
+Two numbers that differ in that bit alone tie, with probability 2**-31 a pair; the bit is then 0, so the
+smallest whole number decides everything.
+
+Randomised response derives 64 bits from the signature, by CBC-MAC under a key of the custodian's alone, and from them
+and a counter eight draws of 16 bits at a time. Bit i is inverted where draw i is below 65536 times the probability,
+rounded: no floating point decides a bit, and the probability is off by 1/131072 at most.
+
+All integers are little-endian. Bit i of the signature is bit ``i % 64`` of word ``i // 64``, hence bit ``i
+% 8`` of byte ``i // 8``.
+
+References
+----------
+.. [1] Broder, On the resemblance and containment of documents, SEQUENCES 1997. doi:10.1109/SEQUEN.1997.666900
+.. [2] Li and Koenig, b-Bit minwise hashing, WWW 2010. doi:10.1145/1772690.1772759
 """
 
 from __future__ import annotations
@@ -17,9 +33,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.keys.bulk import counters, pseudo_random
+from gemel.common.keys.bulk import codes_of_rows, counters, pseudo_random
 from gemel.common.keys.derivation import FieldKeys
 from gemel.custodian.tokens import Tokens
+
+# Randomised response on signatures, in bulk: each bit inverted with a public probability, by private noise.
+#
+# The noise is a pseudo-random function of the signature, so that a signature has the same noise whenever it is sent and
+# repeated uploads reveal nothing more.
+
+_NOISE_BYTES = 1 << 20  # draws at a time: they stay in the second-level cache
+_DRAWS_PER_BLOCK = 8
+
+
+def response_threshold(randomised_response: float) -> int:
+    """The number below which a draw of 16 bits inverts its bit."""
+    return round(randomised_response * 65536)
+
+
+def with_randomised_response(
+    signatures: NDArray[np.uint64], keys: FieldKeys, randomised_response: float
+) -> NDArray[np.uint64]:
+    """Signatures, uint64 of shape (n, words), with each bit inverted with probability `randomised_response`.
+
+    Equal signatures stay equal. Different ones may become equal, the more likely the shorter and more alike they are.
+    Two bytes of AES per bit and as many as the signature has: a microsecond or two at 1024 bits.
+    """
+    if not 0 <= randomised_response < 0.5:
+        raise parameter(
+            "randomised response", "the probability must be at least 0 and less than 1/2", str(randomised_response)
+        )
+    n, words = signatures.shape
+    bits = 64 * words
+    threshold = np.uint16(response_threshold(randomised_response))
+    counter = counters(bits // _DRAWS_PER_BLOCK, keys.suite)
+    out = np.empty((n, words), dtype=np.uint64)
+    chunk = max(1, _NOISE_BYTES // (2 * bits))
+    for start in range(0, n, chunk):
+        part = signatures[start : start + chunk]
+        draws = np.empty((len(part), len(counter), 2), dtype="<u8")
+        draws[:, :, 0] = codes_of_rows(keys.k1, part, keys.suite)[:, None]
+        draws[:, :, 1] = counter
+        pseudo_random(keys.k2, draws, keys.suite)
+        change = draws.view("<u2").reshape(len(part), bits) < threshold
+        packed = np.packbits(change, axis=1, bitorder="little").view("<u8")
+        np.bitwise_xor(part, packed.astype(np.uint64, copy=False), out=out[start : start + chunk])
+    return out
+
 
 BLOCK_BYTES = 8
 NO_BLOCK = bytes(BLOCK_BYTES)
@@ -43,7 +103,7 @@ def signatures(
     threads: int = 2,
     table_bytes: int = TABLE_BYTES,
 ) -> NDArray[np.uint64]:
-    """1-bit minwise signatures of many values.
+    """1-bit minwise signatures of many values: uint64, shape (n_values, bits // 64).
 
     Parameters
     ----------
@@ -52,18 +112,11 @@ def signatures(
     keys
         The field's keys.
     bits
-        Length M of a signature, a multiple of 64 from 64 to 8192.
+        Length M of a signature, a multiple of 64 from 64 to 8192. Bit i is bit ``i % 64`` of word ``i // 64``.
     block
         8 bytes: digest of the block all these values belong to, zeros in open mode.
-    threads
-        Threads to use.
     table_bytes
         Bound of the working memory of one thread, besides the result.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_values, bits // 64)
-        Bit i of a signature is bit ``i % 64`` of word ``i // 64``.
 
     Raises
     ------
@@ -72,9 +125,8 @@ def signatures(
 
     Notes
     -----
-    ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of
-    each value: 1024 bits of a name of 8 tokens take about half a microsecond on one core, and a new token
-    the same again.
+    ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of each value: 1024 bits of a
+    name of 8 tokens take about half a microsecond on one core, and a new token the same again.
     """
     _check_bits(bits)
     if len(block) != BLOCK_BYTES:
@@ -112,34 +164,14 @@ def signatures(
 
 
 def block_signatures(
-    tokens: Tokens,
-    value: NDArray[np.int32],
-    block: NDArray[np.uint64],
-    keys: FieldKeys,
-    bits: int,
+    tokens: Tokens, value: NDArray[np.int32], block: NDArray[np.uint64], keys: FieldKeys, bits: int
 ) -> NDArray[np.uint64]:
-    """1-bit minwise signatures of values each within a block of its own.
+    """1-bit minwise signatures of values each within a block of its own: uint64, shape (n, bits // 64).
 
-    Parameters
-    ----------
-    tokens
-        Token sets of the distinct values.
-    value
-        int32, shape (n,): the value to sign, a row of `tokens` that has tokens.
-    block
-        uint64, shape (n,): digest of the block it is signed for. Fastest in ascending order: tokens shared by the
-        values of a block are then processed once.
-    keys, bits
-        As for `signatures`.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n, bits // 64)
-        Row i is ``signatures`` of value ``value[i]`` alone with the 8 bytes of ``block[i]``, little-endian.
-
-    Notes
-    -----
-    A microsecond of AES per token and block at 1024 bits; working memory of a few MB.
+    Row i is ``signatures`` of value ``value[i]``, a row of `tokens` that has tokens, alone with the 8 bytes of
+    ``block[i]``, little-endian; int32 and uint64, shape (n,). Fastest with blocks in ascending order: tokens shared by
+    the values of a block are then processed once. A microsecond of AES per token and block at 1024 bits; working memory
+    of a few MB.
     """
     _check_bits(bits)
     counts = tokens.counts[value]
@@ -201,11 +233,7 @@ def _parameter(what: str, where: str, got: str) -> GemelError:
 
 @numba.njit(cache=True, nogil=True)
 def _tokens_in_blocks(
-    codes: NDArray[np.uint64],
-    offsets: NDArray[np.int64],
-    value: NDArray[np.int32],
-    block: NDArray[np.uint64],
-    n: int,
+    codes: NDArray[np.uint64], offsets: NDArray[np.int64], value: NDArray[np.int32], block: NDArray[np.uint64], n: int
 ) -> NDArray[np.uint64]:
     """Block digest and code of every token of every value, in the order of the values; shape (n, 2)."""
     out = np.empty((n, 2), dtype=np.uint64)
