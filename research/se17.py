@@ -37,8 +37,8 @@ from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, m
 from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
 from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
-from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import fit
+from gemel.risk.models.queries import jensen_shannon
 from research import PAGES
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500

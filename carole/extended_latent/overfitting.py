@@ -19,8 +19,8 @@ from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_re
 from gemel.carole.extended_latent.pairs import WeightedPairs
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Values
-from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.queries import jensen_shannon
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from gemel.carole.intruder.files import AttackedFiles
 from gemel.common.errors import parameter
-from gemel.risk.models import HyperDirichlet, SparseCounts, anneal, fit, sample
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import fit
+from gemel.risk.models.queries import sample
+from gemel.risk.models.scores import HyperDirichlet
 
 Kind = Literal["independent", "model", "twins"]
 

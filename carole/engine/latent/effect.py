@@ -26,13 +26,12 @@ from gemel.carole.engine.run.probability_classes import FEWEST
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.extended_latent import ValueFit, Values, WeightedPairs
 from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
-from gemel.risk.models.bits import members
 from gemel.risk.models.counts import distinct_rows
-from gemel.risk.models.divergence import divergence_terms, jensen_shannon
 from gemel.risk.models.expectation_step import ExpectationStep
 from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import members
 from gemel.risk.models.incomplete import fit_incomplete
-from gemel.risk.models.sampling import sample
+from gemel.risk.models.queries import divergence_terms, jensen_shannon, sample
 
 FEWEST_LINKS = FEWEST
 """Links of agreement alone below which the distributions are not compared: each would move their distance."""

@@ -14,7 +14,7 @@ from gemel.carole.extended_latent import ExtendedFit, WeightedPairs
 from gemel.carole.extended_latent.explanation import explain_pairs
 from gemel.carole.extended_latent.refit import log_likelihood
 from gemel.carole.fellegi_sunter import PatternCounts
-from gemel.risk.models import JointDistribution, JointVariable
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
 
 MAX_EXPLAINED = 100
 """Maximum number of pairs of a group in its average."""

@@ -11,7 +11,7 @@ from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.row_numbers import n_distinct
 from gemel.common.specification import Specification
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 
 def of_few_links(linkage: Linkage) -> bool:

@@ -25,7 +25,7 @@ from gemel.carole.engine.run.plan_parts import VariablePlan
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import GemelError, GemelErrors
 from gemel.common.parties import Side
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.link_posterior import Copies
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 TIMES = 3
 """Records of a person in each file, on average, above which what is linked by entities is not taken for people."""

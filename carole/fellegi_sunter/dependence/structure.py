@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from gemel.risk.models.bits import members
-from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.graphs import Graph, empty_graph, members
 
 MIN_GAIN = 3.0
 """Minimum log Bayes factor of an edge: odds of twenty."""

@@ -12,7 +12,7 @@ from gemel.carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, 
 from gemel.carole.extended_latent.classes import sampled_pairs
 from gemel.carole.fellegi_sunter import Estimation, fit_scheme
 from gemel.common.errors import GemelError
-from gemel.risk.models.divergence import jensen_shannon
+from gemel.risk.models.queries import jensen_shannon
 from tests.carole.extended_latent.linked_files import BOUNDS, Linked, linked_files, population
 
 
