@@ -19,19 +19,19 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import combine, combine_coded, near_copies_warnings
+from gemel.carole.assessment.combined import combine, combine_coded
+from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Contribution, compare, link
 from gemel.carole.engine.decision.coded_links import Expected
-from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.decision.decoys import records_and_decoys
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
-from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.pairs.sharded_pairs import request_order
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.resolution.resolution_result import unpack_result
-from gemel.carole.engine.resolution.result_check import check_result
+from gemel.carole.engine.resolution.resolution_result import check_result, unpack_result
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.projects.project import JoinedBy, Project
@@ -45,7 +45,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from gemel.shared.run.job import Terms, lead
 from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.joined_session import JoinedSession, row_part
